@@ -1,0 +1,29 @@
+# The commands of this project. `make` alone lists them.
+.POSIX:
+.PHONY: help demo ask demo-clean test lint lock
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | column -t -s '|'
+
+demo: ## Deploy three demo hosts on this machine and search their files
+	@.ci/bootstrap demo
+	@DEMO_WHEELS="$$(.ci/wheels)" .venv/bin/ansible-playbook -i inventories/demo playbooks/demo.yml
+	@.venv/bin/python -m tests.demo show
+
+ask: ## Ask the demo's deployed server, e.g. make ask Q="where does the landlord talk about pets"
+	@.venv/bin/python -m tests.demo ask "$(Q)"
+
+demo-clean: ## Stop the demo and remove all of it
+	@if [ -d .demo ]; then .ci/bootstrap demo && .venv/bin/python -m tests.demo clean; fi
+
+test: ## Lint, then run every test that this machine can
+	@.ci/bootstrap dev
+	@.ci/test
+
+lint: ## Check form: ruff, mypy, yamllint, ansible-lint, shellcheck
+	@.ci/bootstrap dev
+	@.ci/lint
+
+lock: ## Pin all versions anew (needs the network)
+	@.ci/bootstrap deploy
+	@.ci/lock
