@@ -1,0 +1,74 @@
+"""What ranking asks of an opened index. `index.Database` answers; ranking itself opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from hermes_digup.records import File, FolderFilter, Segment, VectorRows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hermes_digup.records import Vector
+
+
+class KeywordRow(NamedTuple):
+    """A segment whose text matches, with its file's kind as stored."""
+
+    file: int
+    segment: int
+    file_kind: str
+
+
+class PhraseRow(NamedTuple):
+    """A segment of one file that holds a phrase, with its text as written."""
+
+    segment: int
+    loc: float | None
+    text: str
+
+
+class Corpus(Protocol):
+    """One opened, unchanging index."""
+
+    @property
+    def is_code(self) -> bool:
+        """Whether this is the code index, which ranks names in code."""
+
+    def vector_rows(self) -> VectorRows:
+        """The columns of every stored vector, in order of (file, segment)."""
+
+    def cosines(self, query: Vector) -> NDArray[np.float32]:
+        """Dot products of the query with every stored vector, in the order of `vector_rows`. Shape: (n,)."""
+
+    def files_in(self, folder: FolderFilter) -> Collection[int]:
+        """Numbers of all files inside a folder."""
+
+    def keyword_rows(self, match: str, limit: int, folder: FolderFilter | None) -> Sequence[KeywordRow]:
+        """Segments that match an FTS expression, best bm25 first, equal ones by number; inside a folder if given."""
+
+    def files_matching(self, match: str, files: Collection[int]) -> Collection[int]:
+        """Which of these files match an FTS expression in any of their rows, the name row included."""
+
+    def phrase_rows(self, match: str, file: int, limit: int) -> Sequence[PhraseRow]:
+        """The rows of one file that match, in order of loc (none first)."""
+
+    def marked(self, match: str, segment: int) -> str:
+        """The text index's own snippet of a segment, matches in « »; empty when the segment does not match."""
+
+    def original(self, segment: int) -> str | None:
+        """A segment's text as written when normalising changed it, else None."""
+
+    def text(self, segment: int) -> str | None:
+        """A segment's text as written; None when it has none."""
+
+    def files(self, numbers: Collection[int]) -> dict[int, File]:
+        """The files with these numbers."""
+
+    def segments(self, numbers: Collection[int]) -> dict[int, Segment]:
+        """The segments with these numbers."""
+
+    def file_kinds(self, numbers: Collection[int]) -> dict[int, str]:
+        """The kinds, as stored, of the files with these numbers."""
