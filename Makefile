@@ -3,7 +3,7 @@
 .PHONY: help demo ask demo-clean test lint lock
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: ## Deploy three demo hosts on this machine and search their files
 	@.ci/bootstrap demo
@@ -11,7 +11,7 @@ demo: ## Deploy three demo hosts on this machine and search their files
 	@.venv/bin/python -m tests.demo show
 
 ask: ## Ask the demo's deployed server, e.g. make ask Q="where does the landlord talk about pets"
-	@.venv/bin/python -m tests.demo ask "$(Q)"
+	@.venv/bin/python -m tests.demo ask "$$Q"
 
 demo-clean: ## Stop the demo and remove all of it
 	@if [ -d .demo ]; then .ci/bootstrap demo && .venv/bin/python -m tests.demo clean; fi
