@@ -413,9 +413,13 @@ weigh_answer() {
   reason=$(json_field reason)
   GENERATION=$(json_field generation)
   case $(json_field state) in
-    published | unchanged)
+    published)
       write_delivered
-      STATE=delivered MESSAGE="delivered ${DATABASES[*]} ($SENT_BYTES bytes in all, ${GENERATION:0:12})"
+      STATE=delivered MESSAGE="delivered ${DATABASES[*]} ($SENT_BYTES bytes in all, generation $GENERATION)"
+      ;;
+    unchanged)
+      write_delivered
+      STATE=unchanged MESSAGE="the Pi had this copy already (generation $GENERATION)"
       ;;
     refused) fail 4 "the Pi refused the copy: ${reason:-it gave no reason}" ;;
     incomplete) fail 75 "the Pi does not have the whole copy yet: ${reason:-it gave no reason}; the next run sends it again" ;;
