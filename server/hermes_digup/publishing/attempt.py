@@ -1,6 +1,6 @@
 """One look at one manifest: from reading what arrived to the outcome that is written down.
 
-Everything foreseeable ends in an outcome. Whatever it is, the copy in use stays until a proved one replaces it.
+Everything foreseeable ends in an outcome; until a proved copy replaces it, the one in use stays in use.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Attempt:
         return name
 
     def _is_in_use(self, manifest: Manifest, *, linked: bool) -> bool:
-        """Whether these files are in use already; `linked`: known because landing holds the very files proved."""
+        """Whether these files are in use already; `linked`: landing holds the very files that were proved."""
         current = self._layout.current_id()
         if self._force or current is None or not is_whole(self._layout, current):
             return False

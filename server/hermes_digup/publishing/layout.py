@@ -1,4 +1,4 @@
-"""Where the parts of a source lie: landing (what arrived), generations (what was proved), current (in use)."""
+"""Where the parts of a source lie: landing (what arrived), generations (proved copies), current (in use)."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class DeliveredFile(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     size: Annotated[int, Field(ge=0, le=1 << 50)]
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}\Z")]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Manifest(BaseModel):

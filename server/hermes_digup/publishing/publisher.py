@@ -1,25 +1,23 @@
 """From landing to `current`: a delivery becomes the copy that all servers answer from, or a reason why not.
 
-Killed anywhere, the old copy or the new one is in use, never a mixture, and the next run clears what was left.
+Killed anywhere, the old or the new copy is in use, never a mixture, and the next run clears what was left.
 One publisher works on a source at a time; servers never publish.
 """
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from hermes_digup.errors import BusyError, DigupError, DiskFullError, NoIndexError
+from hermes_digup.errors import DigupError, DiskFullError, NoIndexError
 from hermes_digup.publishing.attempt import Attempt, manifest_digest
 from hermes_digup.publishing.disk import flush, is_full, remove
 from hermes_digup.publishing.generations import clear_leftovers
 from hermes_digup.publishing.layout import Layout
+from hermes_digup.publishing.lock import locked
 from hermes_digup.publishing.outcome import Outcome
 from hermes_digup.publishing.records import StateRecord, write_state
 
@@ -29,7 +27,6 @@ WAIT_S = 600.0
 log = logging.getLogger(__name__)
 
 _ROUNDS = 3
-_LOOK_EVERY_S = 0.1
 
 
 def utc_now() -> datetime:
@@ -46,7 +43,7 @@ def publish(
     `wait_s`; DiskFullError, DigupError when not even the lock can be had.
     """
     layout = _existing(source)
-    with _our_faults(layout), _locked(layout, wait_s):
+    with _our_faults(layout), _alone(layout, wait_s):
         clear_leftovers(layout)
         outcome = _newest(layout, force=force, clock=clock)
     log.info("publish source=%s state=%s generation=%s", outcome.source, outcome.state, outcome.generation)
@@ -59,7 +56,7 @@ def retire(source: Path, *, wait_s: float = WAIT_S, clock: Callable[[], datetime
     A new delivery, or a forced publish, brings it back.
     """
     layout = _existing(source)
-    with _our_faults(layout), _locked(layout, wait_s):
+    with _our_faults(layout), _alone(layout, wait_s):
         clear_leftovers(layout)
         state = StateRecord(
             state="retired",
@@ -84,6 +81,14 @@ def _newest(layout: Layout, *, force: bool, clock: Callable[[], datetime]) -> Ou
     return outcome
 
 
+def _alone(layout: Layout, wait_s: float) -> AbstractContextManager[None]:
+    return locked(
+        layout.lock,
+        wait_s=wait_s,
+        busy=f"another publisher has been at work on {layout.name} for longer than {wait_s:.0f} s",
+    )
+
+
 def _existing(source: Path) -> Layout:
     if not source.is_dir():
         raise NoIndexError(f"there is no source {source.name}", where=str(source.parent))
@@ -99,25 +104,3 @@ def _our_faults(layout: Layout) -> Iterator[None]:
         if is_full(error):
             raise DiskFullError(f"the disk is full; {layout.name} stays as it is", where=where) from error
         raise DigupError(f"publishing {layout.name} failed: {error.strerror}", where=where) from error
-
-
-@contextmanager
-def _locked(layout: Layout, wait_s: float) -> Iterator[None]:
-    descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    give_up = time.monotonic() + wait_s
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if time.monotonic() >= give_up:
-                    raise BusyError(
-                        f"another publisher is at work on {layout.name}, for longer than {wait_s:.0f} s",
-                        where=str(layout.lock),
-                        fix="Next: try again later.",
-                    ) from error
-                time.sleep(_LOOK_EVERY_S)
-        yield
-    finally:
-        os.close(descriptor)
