@@ -49,13 +49,21 @@ class LiveFolder:
     low priority, until `close`. Several processes may follow one folder: one copies, the others use it.
     """
 
-    def __init__(self, folder: Path, cache_dir: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        cache_dir: Path,
+        *,
+        look_every_s: float = LOOK_EVERY_S,
+        copy_every_s: float = COPY_EVERY_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.folder = folder.expanduser().resolve()
         name = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:16]
         self.source = cache_dir / "live" / name
         self.machine = platform.node().partition(".")[0] or "this machine"
         self._layout = Layout(self.source)
-        self._clock = clock
+        self._look_every_s, self._copy_every_s, self._clock = look_every_s, copy_every_s, clock
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._child_lock = threading.Lock()
@@ -121,13 +129,13 @@ class LiveFolder:
                 self._look()
             except (DigupError, OSError) as error:
                 log.warning("live folder=%s problem=%s", self.folder, error)
-            self._closing.wait(LOOK_EVERY_S)
+            self._closing.wait(self._look_every_s)
 
     def _look(self) -> None:
         now = self._clock()
         if self.is_changed():
             if now >= self._next_copy:
-                self._next_copy = now + COPY_EVERY_S
+                self._next_copy = now + self._copy_every_s
                 if self._run_child() != 0:
                     self._next_copy = self._clock() + RETRY_AFTER_S
         elif now >= self._next_confirmation:
