@@ -1,0 +1,151 @@
+"""read_file: all text that DigUp took from a file, in order, one stretch at a time."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hermes_digup.service.answers import FileAnswer, Notice
+from hermes_digup.service.library import Corner, Opened
+from hermes_digup.service.located import LONGEST_TEXT, Located, corners, reason_for_no_text
+from hermes_digup.service.notices import no_index, notices_of
+from hermes_digup.service.reading import read_through
+from hermes_digup.service.safe_text import meant_name, safe_name, safe_text, shortened
+
+PATH_SHOWN = 400
+SIMILAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """Which file, and which stretch of its text. `code` None: whichever index has it, the main one first."""
+
+    path: str
+    offset: int = 0
+    max_chars: int = 6000
+    machine: str = ""
+    code: bool | None = None
+
+
+def read_file(opened: Opened, request: FileRequest) -> FileAnswer:
+    """All text of a file in order, one stretch at a time."""
+    if not opened.snapshots:
+        return no_index(FileAnswer, opened)
+    machines = sorted(each.machine for each in opened.snapshots)
+    if request.machine and request.machine not in machines:
+        return FileAnswer(
+            status="invalid_argument",
+            message=f"machine: there is no {safe_name(request.machine)!r}. Valid: {', '.join(machines)}.",
+        )
+    places = [
+        each
+        for each in corners(opened, machine=request.machine)
+        if request.code is None or each.database.is_code == request.code
+    ]
+    found = _located(places, request.path)
+    if not found:
+        return _no_such_file(places, request.path)
+    answer = _stretch(opened, found[0], request)
+    if len(found) > 1:
+        others = "; ".join(_corner_name(each.corner) for each in found[1:])
+        note = f"The same path is also in: {others}. This is {_corner_name(found[0].corner)}."
+        answer = answer.model_copy(
+            update={"warnings": [*answer.warnings, Notice(code="several_matches", message=note)]}
+        )
+    return answer
+
+
+def _located(places: Sequence[Corner], path: str) -> list[Located]:
+    """The file in every index that has it: as written, as unescaped, from the home folder, or by name."""
+    found: list[Located] = []
+    for corner in places:
+        for spelling in _spellings(path, corner.snapshot.home):
+            file = corner.database.file(spelling)
+            if file is not None:
+                found.append(Located(corner, file))
+                break
+    if found or "/" in path.strip("/"):
+        return found
+    named = [
+        Located(corner, file)
+        for corner in places
+        for file in corner.database.browse(name_contains=path, limit=20)[0]
+        if _same_name(file.path, path)
+    ]
+    return named if len({each.file.path for each in named}) == 1 else []
+
+
+def _spellings(path: str, home: str | None) -> list[str]:
+    written = [path, meant_name(path), path.strip().strip("`'\"")]
+    absolute = [
+        (home or "~") + each[1:] if each == "~" or each.startswith("~/") else each for each in written
+    ]
+    return list(dict.fromkeys(each for each in absolute if each.startswith("/")))
+
+
+def _same_name(path: str, name: str) -> bool:
+    last = unicodedata.normalize("NFC", path.rsplit("/", 1)[-1])
+    return last.casefold() == unicodedata.normalize("NFC", name.strip("/ ")).casefold()
+
+
+def _no_such_file(places: Sequence[Corner], path: str) -> FileAnswer:
+    stem = path.rstrip("/").rsplit("/", 1)[-1]
+    similar: list[str] = []
+    for corner in places:
+        if stem:
+            files, _ = corner.database.browse(name_contains=stem.rsplit(".", 1)[0], limit=SIMILAR)
+            similar += [f"{safe_name(file.path)} on {corner.machine}" for file in files]
+    near = (
+        f" Similar: {'; '.join(shortened(each, PATH_SHOWN) for each in similar[:SIMILAR])}."
+        if similar
+        else ""
+    )
+    return FileAnswer(
+        status="nothing_found",
+        message=f"No indexed file has this path.{near} Use a path from a search or from browse_files.",
+    )
+
+
+def _corner_name(corner: Corner) -> str:
+    return f"{corner.machine}, {'code' if corner.database.is_code else 'main'} index"
+
+
+def _stretch(opened: Opened, located: Located, request: FileRequest) -> FileAnswer:
+    corner, file = located.corner, located.file
+    known = {
+        "machine": corner.machine,
+        "path": safe_name(file.path),
+        "kind": file.kind,
+        "code": corner.database.is_code,
+    }
+    text = safe_text(read_through(corner.database.passages(file.id)))
+    if not text:
+        return FileAnswer.model_validate(
+            {"status": "no_text", "message": f"{reason_for_no_text(file).capitalize()}.", **known}
+        )
+    warnings = notices_of(opened, corner, read_in_part=[file])
+    total = len(text)
+    if request.offset >= total:
+        return FileAnswer.model_validate(
+            {
+                "status": "end_of_file",
+                "message": f"offset {request.offset} is past the end: the text has {total} characters.",
+                "offset": request.offset,
+                "total_chars": total,
+                "warnings": warnings,
+                **known,
+            }
+        )
+    end = request.offset + min(request.max_chars, LONGEST_TEXT)
+    return FileAnswer.model_validate(
+        {
+            "status": "ok",
+            "text": text[request.offset : end],
+            "offset": request.offset,
+            "next_offset": end if end < total else None,
+            "total_chars": total,
+            "warnings": warnings,
+            **known,
+        }
+    )

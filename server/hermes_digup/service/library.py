@@ -1,0 +1,127 @@
+"""All sources of this Pi, each answering from the generation in use.
+
+Between a question and its answer: which copies there are, and which of them can be used.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from hermes_digup.errors import DigupError, NoIndexError
+from hermes_digup.index import Counts, Database, Shelf, Snapshot
+
+SETUP_HINT = "Run the playbook's sync on the laptop, then: hermes-digup status"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A source that cannot answer. `waiting`: nothing was published yet, or it was retired."""
+
+    machine: str
+    sentence: str
+    waiting: bool
+
+
+@dataclass(slots=True)
+class Opened:
+    """The snapshots one call works on, all held open until it ends, and the sources that have none.
+
+    `stale_after`: the age from which answers mention it.
+    """
+
+    stale_after: timedelta
+    snapshots: list[Snapshot] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """One index of one source: where a question is asked, or a file looked up."""
+
+    snapshot: Snapshot
+    database: Database
+
+    @property
+    def machine(self) -> str:
+        return self.snapshot.machine
+
+
+class Library:
+    """The sources, opened when first needed.
+
+    Threads: any number may open at once.
+    """
+
+    def __init__(self, list_sources: Callable[[], Sequence[Path]]) -> None:
+        self._list_sources = list_sources
+        self._shelves: dict[Path, Shelf] = {}
+        self._counts: dict[tuple[Path, str], Counts] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def opened(self, stale_after: timedelta) -> Iterator[Opened]:
+        """Every usable source's snapshot, kept open until the block ends."""
+        result = Opened(stale_after)
+        with ExitStack() as stack:
+            for source in self._list_sources():
+                try:
+                    shelf = self._shelf(source)
+                    result.snapshots.append(stack.enter_context(shelf.lease()))
+                    if shelf.refused:
+                        result.refused[source.name] = shelf.refused
+                except DigupError as error:
+                    waiting = isinstance(error, NoIndexError)
+                    result.problems.append(Problem(source.name, str(error), waiting))
+            yield result
+
+    def counts(self, corner: Corner) -> Counts:
+        """What an index holds; counted once per generation, which never changes."""
+        key = (corner.database.path, corner.snapshot.generation)
+        with self._lock:
+            known = self._counts.get(key)
+        if known is None:
+            known = corner.database.counts()
+            with self._lock:
+                if len(self._counts) > 64:
+                    self._counts.clear()
+                self._counts[key] = known
+        return known
+
+    def close(self) -> None:
+        with self._lock:
+            shelves, self._shelves = list(self._shelves.values()), {}
+        for shelf in shelves:
+            shelf.close()
+
+    def _shelf(self, source: Path) -> Shelf:
+        with self._lock:
+            shelf = self._shelves.get(source)
+            if shelf is None:
+                shelf = self._shelves[source] = Shelf(source, source.name)
+            return shelf
+
+
+def delivered_sources(sources_dir: Path) -> list[Path]:
+    """The folders of the delivered sources, by name; none when nothing was ever delivered.
+
+    Raises: NoIndexError when the folder cannot be looked into.
+    """
+    try:
+        return sorted(
+            entry for entry in sources_dir.iterdir() if entry.is_dir() and not entry.name.startswith(".")
+        )
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise NoIndexError(
+            f"The folder of the sources cannot be read: {reason}",
+            where=str(sources_dir),
+            fix="Check DIGUP_SOURCES_DIR and the folder's owner.",
+        ) from error

@@ -1,0 +1,91 @@
+"""What the six tools do, whatever the protocol: the product's table of contents.
+
+A question's whole journey passes here: sources opened, vector asked for, hits ranked, answers made harmless.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from pathlib import Path
+
+from hermes_digup.embedding import EmbeddingClient
+from hermes_digup.service.answers import BrowseAnswer, FileAnswer, PassageAnswer, SearchAnswer, StatusAnswer
+from hermes_digup.service.browsing import BrowseRequest, browse_files
+from hermes_digup.service.call import Call
+from hermes_digup.service.files import FileRequest, read_file
+from hermes_digup.service.library import Library, Opened, delivered_sources
+from hermes_digup.service.passages import read_number, read_passage
+from hermes_digup.service.searching import SearchRequest, run_search
+from hermes_digup.service.status import index_status
+from hermes_digup.service.vectors import Vectors
+from hermes_digup.settings import Settings, Watched
+
+
+class Service:
+    """The tools over all sources. Opens nothing until the first call.
+
+    Threads: any number may call at once.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        environ: Mapping[str, str],
+        sources: Callable[[], Sequence[Path]] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`sources` lists the source folders; by default those delivered into the settings' folder."""
+        self._watched = Watched(settings, environ=environ, clock=clock)
+        self._library = Library(sources or (lambda: delivered_sources(settings.sources_dir)))
+        self._vectors = Vectors(self._watched.current, embedding_client)
+
+    def search(self, request: SearchRequest, call: Call | None = None) -> SearchAnswer:
+        """search_files and search_code."""
+        with self._opened() as opened:
+            return run_search(opened, self._library, self._vectors, request, call or Call())
+
+    def read_passage(self, segment_id: str, *, context: int = 0) -> PassageAnswer:
+        with self._opened() as opened:
+            return read_passage(opened, segment_id, context)
+
+    def read_number(self, number: int, *, context: int = 0) -> PassageAnswer:
+        """A passage by DigUp's own number, for the command line."""
+        with self._opened() as opened:
+            return read_number(opened, number, context)
+
+    def read_file(self, request: FileRequest) -> FileAnswer:
+        with self._opened() as opened:
+            return read_file(opened, request)
+
+    def browse_files(self, request: BrowseRequest) -> BrowseAnswer:
+        with self._opened() as opened:
+            return browse_files(opened, request)
+
+    def index_status(self) -> StatusAnswer:
+        with self._opened() as opened:
+            return index_status(opened, self._library, self._vectors.client())
+
+    def close(self) -> None:
+        self._vectors.close()
+        self._library.close()
+
+    def _opened(self) -> AbstractContextManager[Opened]:
+        return self._library.opened(timedelta(hours=self._watched.current().stale_hours))
+
+
+def embedding_client(settings: Settings) -> EmbeddingClient | None:
+    """The client these settings ask for; None when no server is set."""
+    if not settings.embed_urls:
+        return None
+    key = settings.embed_api_key
+    return EmbeddingClient(
+        settings.embed_urls,
+        api=settings.embed_api,
+        model=settings.embed_model,
+        key=(lambda: key.get_secret_value()) if key else None,
+        timeout_s=settings.embed_timeout_s,
+    )

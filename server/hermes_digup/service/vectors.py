@@ -1,0 +1,96 @@
+"""The query's vector, or why there is none: a search then goes on by words alone and says so."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hermes_digup.embedding import Deadline, EmbeddingClient
+from hermes_digup.errors import EmbeddingError, RefusedKeyError
+from hermes_digup.service.answers import Notice
+from hermes_digup.service.safe_text import safe_line, shortened
+from hermes_digup.service.times import minute
+from hermes_digup.settings import Settings
+
+if TYPE_CHECKING:
+    from hermes_digup.records import Vector
+
+NOT_SET = "No embedding server is set (DIGUP_EMBED_URL), so only words were compared, not meaning."
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query vector, or none; and what to say about it."""
+
+    vector: Vector | None
+    notices: tuple[Notice, ...] = ()
+
+
+class Vectors:
+    """The embedding client of the settings in force; made anew when they change.
+
+    Threads: any number may ask at once.
+    """
+
+    def __init__(
+        self, current: Callable[..., Settings], make: Callable[[Settings], EmbeddingClient | None]
+    ) -> None:
+        self._current, self._make = current, make
+        self._lock = threading.Lock()
+        self._client: EmbeddingClient | None = None
+        self._made_for: tuple[object, ...] | None = None
+
+    def client(self, *, now: bool = False) -> EmbeddingClient | None:
+        """The client for the newest settings; None when no server is set."""
+        settings = self._current(now=now)
+        with self._lock:
+            if self._made_for != _what_matters(settings):
+                former, self._client = self._client, self._make(settings)
+                self._made_for = _what_matters(settings)
+                if former is not None:
+                    former.close()
+            return self._client
+
+    def of(self, text: str, *, code: bool, deadline: Deadline) -> Asked:
+        """The vector of a query. Never raises for what a server or a network does."""
+        client = self.client()
+        if client is None:
+            return Asked(None, (Notice(code="words_only", message=NOT_SET, cause="not_set"),))
+        try:
+            return Asked(self._ask(client, text, code=code, deadline=deadline), _other_model(client))
+        except EmbeddingError as error:
+            since = minute(client.state().failing_since)
+            reason = shortened(safe_line(str(error)), 300)
+            message = f"Only words were compared, not meaning: {reason}"
+            return Asked(None, (Notice(code="words_only", message=message, cause=error.code, since=since),))
+
+    def _ask(self, client: EmbeddingClient, text: str, *, code: bool, deadline: Deadline) -> Vector:
+        try:
+            return client.query_vector(text, code=code, deadline=deadline)
+        except RefusedKeyError:
+            renewed = self.client(now=True)
+            if renewed is None or renewed is client:
+                raise
+            return renewed.query_vector(text, code=code, deadline=deadline)
+
+    def close(self) -> None:
+        with self._lock:
+            client, self._client, self._made_for = self._client, None, None
+        if client is not None:
+            client.close()
+
+
+def _what_matters(settings: Settings) -> tuple[object, ...]:
+    return (
+        settings.embed_urls,
+        settings.embed_api,
+        settings.embed_model,
+        settings.embed_api_key,
+        settings.embed_timeout_s,
+    )
+
+
+def _other_model(client: EmbeddingClient) -> tuple[Notice, ...]:
+    return ()
