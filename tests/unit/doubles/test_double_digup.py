@@ -47,6 +47,15 @@ def test_the_same_samples_give_the_same_bytes(demo: Path, tmp_path: Path) -> Non
         assert (tmp_path / name).read_bytes() == (demo / name).read_bytes()
 
 
+def test_a_fingerprint_changes_with_a_sample(tmp_path: Path) -> None:
+    before = digup.fingerprint(tmp_path)
+
+    (tmp_path / "a.txt").write_text("path: a.txt\nkind: doc\n---\nred fox\n")
+
+    assert digup.fingerprint(tmp_path) != before
+    assert digup.fingerprint(tmp_path) == digup.fingerprint(tmp_path)
+
+
 def test_the_databases_are_of_schema_5_and_in_wal_mode(demo: Path) -> None:
     for name in ("index.sqlite", "code.sqlite"):
         assert rows(demo / name, "PRAGMA user_version") == [(5,)]
@@ -157,7 +166,7 @@ def test_every_state_of_a_file_is_in_the_demo(demo: Path) -> None:
 
 
 def test_without_a_model_there_are_words_and_no_vectors(tmp_path: Path) -> None:
-    digup.build(SAMPLES, tmp_path, home=HOME)
+    digup.build(SAMPLES, tmp_path, home=HOME, model=None)
 
     assert rows(tmp_path / "index.sqlite", "SELECT count(*) FROM segments WHERE modality <> 'none'") == [(0,)]
     assert rows(tmp_path / "index.sqlite", "SELECT count(*) FROM meta") == [(0,)]
