@@ -1,8 +1,8 @@
 #!/usr/bin/python
 """Loads or removes one launch agent of the login user: what starts a sync on the laptop every few minutes.
 
-launchctl calls its own output no API. So only anchored lines are read, what is missing counts as unknown, and launchd
-is never asked which definition it has loaded: the digest of the file we last loaded is kept in a record beside it.
+launchctl calls its own output no API. So only anchored lines are read, what is missing counts as unknown, and
+launchd is never asked which definition it has: the digest of the list we last loaded is kept in a record.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ short_description: Loads or removes a launch agent of the login user
 description:
   - Makes launchd run the agent that a property list describes, or stops it and removes the list.
   - The label is the file's name without C(.plist).
-  - Without a session at the screen there is nothing to load it into; it then starts at the next login, and a warning says so.
+  - Without a session at the screen there is nothing to load it into.
+  - It then starts at the next login, and a warning says so.
 options:
   plist:
-    description: The property list in C(~/Library/LaunchAgents). With O(state=present) it must be there already.
+    description: The property list in C(~/Library/LaunchAgents); O(state=present) needs it there already.
     type: path
     required: true
   record:
@@ -24,7 +25,7 @@ options:
     type: path
     required: true
   state:
-    description: V(present) loads it, again when the list has changed; V(absent) unloads it and removes list and record.
+    description: V(present) loads it, again when it has changed; V(absent) unloads it and removes both files.
     type: str
     choices: [present, absent]
     default: present
@@ -87,7 +88,7 @@ class LaunchctlError(Exception):
 
 
 def parse_service(text: str) -> Service:
-    """Reads the first-level lines (one leading tab) of a loaded service; nested blocks have lines of the same names."""
+    """Reads the first-level lines (one leading tab) of a loaded service; nested blocks repeat names."""
 
     def field(name: str) -> Optional[str]:
         found = re.search(rf"^\t{name} = (.*)$", text, re.MULTILINE)
@@ -130,10 +131,8 @@ class Launchd:
         if code == NOT_LOADED or "Could not find service" in out + err:
             # Some systems answer so without a session too; only the domain itself tells.
             domain_code, domain_out, domain_err = self._run("print", self._domain)
-            return Service(
-                session=domain_code == 0 or not _no_session(domain_code, domain_out + domain_err),
-                loaded=False,
-            )
+            away = _no_session(domain_code, domain_out + domain_err)
+            return Service(session=not away, loaded=False)
         raise LaunchctlError(f"launchctl print {self._target} ended with {code}: {_last(out, err)}.")
 
     def disabled(self) -> bool:
@@ -152,7 +151,8 @@ class Launchd:
         while self.service().loaded:
             if time.monotonic() >= give_up:
                 raise LaunchctlError(
-                    f"launchd still has {self._label} {GONE_S} s after bootout. Log out and in again, then run the playbook again."
+                    f"launchd still has {self._label} {GONE_S} s after bootout. "
+                    "Log out and in again, then run the playbook again."
                 )
             time.sleep(POLL_S)
 
@@ -167,7 +167,8 @@ class Launchd:
             if code not in (0, 5, 37) or time.monotonic() >= give_up:
                 raise LaunchctlError(
                     f"launchctl bootstrap {self._domain} {plist} ended with {code}: {_last(out, err)}. "
-                    f"Check the file (plutil -lint), its owner and mode (0644), and System Settings > General > Login Items."
+                    "Check the file (plutil -lint), its owner and mode (0644), "
+                    "and System Settings > General > Login Items."
                 )
             time.sleep(POLL_S)
 
@@ -185,10 +186,9 @@ def _no_session(code: int, text: str) -> bool:
 
 
 def _last(out: str, err: str) -> str:
-    lines = [
-        line for line in (err or out).splitlines() if line.strip() and not line.startswith("Try re-running")
-    ]
-    return lines[-1].strip().rstrip(".") if lines else "no reason given"
+    said = (line.strip() for line in (err or out).splitlines())
+    lines = [line for line in said if line and not line.startswith("Try re-running")]
+    return lines[-1].rstrip(".") if lines else "no reason given"
 
 
 def read_digest(plist: Path, label: str) -> Optional[str]:
@@ -233,11 +233,7 @@ def ensure_present(module: AnsibleModule, launchd: Launchd, plist: Path, record:
         return _result(False, service, False, None, None)
     disabled = launchd.disabled()
     current = service.loaded and digest is not None and digest == loaded_digest
-    before = {
-        "loaded": service.loaded,
-        "disabled": disabled,
-        "list": loaded_digest if service.loaded else None,
-    }
+    before = {"loaded": service.loaded, "disabled": disabled, "list": loaded_digest}
     after = {"loaded": True, "disabled": False, "list": digest}
     changed = disabled or not current
     if not changed or module.check_mode:
@@ -255,7 +251,7 @@ def ensure_present(module: AnsibleModule, launchd: Launchd, plist: Path, record:
 
 
 def ensure_absent(module: AnsibleModule, launchd: Launchd, plist: Path, record: Path) -> dict:
-    """Unloads the agent, then removes list and record. Leaves no switched-off mark, which would block a next install."""
+    """Unloads it, removes list and record. Leaves no switched-off mark, which blocks a next install."""
     service = launchd.service()
     disabled = service.session and launchd.disabled()
     files = [path for path in (plist, record) if path.exists()]
