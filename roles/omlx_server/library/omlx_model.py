@@ -17,7 +17,7 @@ options:
   port: {description: oMLX's port; found if 0., type: int, default: 0}
   admin_key: {description: oMLX's main key; read from its settings if empty., type: str, default: ""}
   note: {description: File on this Mac in which we note what we changed., type: str, required: true}
-  repo: {description: Repository to download if no EmbeddingGemma 2 is there., type: str, default: google/embeddinggemma-2}
+  repo: {description: What to download if needed., type: str, default: google/embeddinggemma-2}
   model: {description: Id of the model to use if it has another name., type: str, default: ""}
   hf_token: {description: Token for the hub., type: str, default: ""}
   task_id: {description: Download that an earlier call of this run has started., type: str, default: ""}
@@ -51,20 +51,12 @@ pinned: {description: Whether it stays there., type: bool, returned: always}
 """
 
 import json
-import os
-import re
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.omlx_client import CONNECTION_ARGUMENTS, OmlxError, connect, wait_for
-from ansible.module_utils.omlx_download import follow
-from ansible.module_utils.omlx_restart import loaded_models, reload_models
-
-CONFIG_TYPE = "embedding_gemma2"
-SERVED_TYPE = "embedding"
-_QUANTISED = re.compile(
-    r"(?i)(?:^|[-_.])(?:\d+ ?bits?|q\d\w*|int\d|(?:mx|nv)?fp[48]|dwq|awq|gptq)(?:$|[-_.])"
-)
-_REMEMBERED = "previous load failure"
+from ansible.module_utils.omlx_client import CONNECTION_ARGUMENTS, OmlxError, connect
+from ansible.module_utils.omlx_download import Download
+from ansible.module_utils.omlx_serving import SERVED_TYPE, change, check_type, choose, load_model, quantised
 
 
 def main():
@@ -87,31 +79,6 @@ def main():
     except OmlxError as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
-
-
-def choose(models, repo, wanted):
-    """The model to use among the server's, or None.
-
-    A wanted id must be there. Else an EmbeddingGemma 2, the repository's own name first, then unquantised ones; a
-    server too old to know the type lists it under the repository's name with another type.
-    """
-    if wanted:
-        return next((m for m in models if wanted in (m["id"], m.get("display_name"))), None)
-    name = repo.rpartition("/")[2]
-    candidates = [
-        m
-        for m in models
-        if m.get("config_model_type") == CONFIG_TYPE
-        or (m["id"] == name and m.get("source_repo_id") in (None, "", repo))
-    ]
-    return min(candidates, key=lambda m: (m["id"] != name, quantised(m), m["id"]), default=None)
-
-
-def quantised(model):
-    """True if the name says that the weights were squeezed: its vectors differ from DigUp's."""
-    return any(
-        _QUANTISED.search(str(model.get(field) or "")) for field in ("id", "display_name", "source_repo_id")
-    )
 
 
 def present(module):
@@ -163,7 +130,7 @@ def wanted_state(result):
 
 
 def fetch(module, client, result):
-    """Download. Returns the model once it is there, None while it is on its way (or would be, in check mode)."""
+    """Download. Returns the model once it is there, None while it is on its way (in check mode: would be)."""
     params = module.params
     repo = params["repo"]
     result["changed"] = not params["task_id"]
@@ -176,7 +143,8 @@ def fetch(module, client, result):
     def listed():
         return choose(client.models(), repo, "")
 
-    progress = follow(client, repo, listed, params["hf_token"], params["task_id"], params["wait_seconds"])
+    download = Download(client, repo, params["hf_token"], listed)
+    progress = download.follow(params["task_id"], params["wait_seconds"])
     if progress.done:
         found = listed()
         result.update(model=found["id"], progress="complete")
@@ -189,8 +157,8 @@ def serve(module, client, found, result):
     """Type, pin and memory, in that order: what can't be served is not pinned."""
     if quantised(found):
         module.warn(
-            "{0} is a quantised copy: its vectors differ a little from DigUp's, so searches rank a little worse. The "
-            "original is google/embeddinggemma-2".format(found["id"])
+            "{0} is a quantised copy: its vectors differ a little from DigUp's, so searches rank a little "
+            "worse. The original is google/embeddinggemma-2".format(found["id"])
         )
     override = found.get("model_type") != SERVED_TYPE
     pin = not found.get("pinned")
@@ -199,110 +167,31 @@ def serve(module, client, found, result):
     if module.check_mode or not (override or pin or load):
         return
     model_id = found["id"]
-    noted = read_note(module)
     if override:
         change(client, model_id, {"model_type_override": SERVED_TYPE})
     try:
-        load_model(module, client, model_id)
+        load_model(client, model_id, module.params["load_seconds"], module.warn)
         check_type(client, model_id)
     except OmlxError:
         if override:
-            change(client, model_id, {"model_type_override": ""})
+            former = (found.get("settings") or {}).get("model_type_override")
+            change(client, model_id, {"model_type_override": former or ""})
         raise
     if pin:
         change(client, model_id, {"is_pinned": True})
     if pin or override:
-        mine = {
-            "pinned": pin or noted.get("pinned", False),
-            "override": override or noted.get("override", False),
-        }
-        write_note(
-            module,
-            {"model": model_id, **mine}
-            if noted.get("model") in (None, model_id)
-            else {"model": model_id, "pinned": pin, "override": override},
-        )
+        write_note(module, model_id, pinned=pin, override=override)
     now = client.model(model_id) or {}
     if not (now.get("pinned") and now.get("loaded")):
         raise OmlxError(
-            "oMLX at {0} accepted to pin and load {1} but shows pinned={2}, loaded={3}. Look at {0}/admin".format(
-                client.base_url, model_id, bool(now.get("pinned")), bool(now.get("loaded"))
-            )
+            "oMLX at {0} accepted to pin and load {1} but shows pinned={2}, loaded={3}. Look at "
+            "{0}/admin".format(client.base_url, model_id, bool(now.get("pinned")), bool(now.get("loaded")))
         )
     result.update(loaded=True, pinned=True)
 
 
-def change(client, model_id, settings):
-    """Change documented settings of one model."""
-    client.call(
-        "PUT",
-        "/admin/api/models/{0}/settings".format(model_id),
-        settings,
-        what="change {0}'s settings".format(model_id),
-    )
-
-
-def load_model(module, client, model_id):
-    """Load it, joining a load that already runs, and forgetting one earlier failure.
-
-    Raises: OmlxError saying that this oMLX can't serve it, or that memory is short.
-    """
-    seconds = module.params["load_seconds"]
-    answer = ask_to_load(client, model_id, seconds)
-    if _REMEMBERED in answer.detail:
-        # The one way to make oMLX forget a failure unloads every model, so what others use is loaded again.
-        wanted = loaded_models(client)
-        client.call("POST", "/admin/api/reload", timeout=seconds, what="look for its models anew")
-        missing = reload_models(client, wanted)
-        if missing:
-            module.warn("oMLX could not load again: {0}".format(", ".join(missing)))
-        answer = ask_to_load(client, model_id, seconds)
-    if answer.status == 409:
-        loaded = wait_for(lambda: (client.model(model_id) or {}).get("loaded"), seconds, every=2)
-        if loaded:
-            return
-    if answer.status not in (200, 202):
-        raise OmlxError(load_failure(client, model_id, answer))
-
-
-def ask_to_load(client, model_id, seconds):
-    """One request to load; it blocks while the weights are read."""
-    return client.ask("POST", "/admin/api/models/{0}/load".format(model_id), timeout=seconds)
-
-
-def load_failure(client, model_id, answer):
-    """One sentence for a model that can't be loaded."""
-    reason = client.redacted(answer.detail or "no reason given")
-    low = reason.lower()
-    if "not supported" in low or "unsupported" in low or "model type" in low:
-        return (
-            "oMLX {0} cannot serve {1} ({2}). Update oMLX to a version that knows EmbeddingGemma 2, then run this "
-            "again".format(client.version() or "(version unknown)", model_id, reason)
-        )
-    if answer.status == 507 or "memory" in low:
-        return (
-            "oMLX has no room in memory for {0} ({1}). Unload a model in {2}/admin or raise its memory limit, then "
-            "run this again".format(model_id, reason, client.base_url)
-        )
-    return "oMLX could not load {0}: HTTP {1} {2}. Look at {3}/admin".format(
-        model_id, answer.status, reason, client.base_url
-    )
-
-
-def check_type(client, model_id):
-    """Raises: OmlxError unless the server serves it as an embedding model."""
-    now = client.model(model_id) or {}
-    if now.get("model_type") != SERVED_TYPE:
-        raise OmlxError(
-            "oMLX {0} serves {1} as {2}, not as an embedding model. Update oMLX to a version that knows "
-            "EmbeddingGemma 2, then run this again".format(
-                client.version() or "(version unknown)", model_id, now.get("model_type") or "unknown"
-            )
-        )
-
-
 def absent(module):
-    """Take back our pin and our type override; the model stays. Needs no server when there is nothing of ours."""
+    """Take back our pin and our type override; the model stays. With nothing of ours it needs no server."""
     noted = read_note(module)
     model_id = noted.get("model")
     result = {"changed": bool(noted), "model": model_id or "", "downloading": False, "progress": ""}
@@ -321,30 +210,31 @@ def absent(module):
             taken_back["model_type_override"] = ""
         if taken_back:
             change(client, model_id, taken_back)
-    os.unlink(module.params["note"])
+    Path(module.params["note"]).unlink()
     return result
 
 
 def read_note(module):
     """What we noted: {model, pinned, override}; {} if there is no (sensible) note."""
     try:
-        with open(module.params["note"], encoding="utf-8") as handle:
-            noted = json.load(handle)
+        noted = json.loads(Path(module.params["note"]).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return noted if isinstance(noted, dict) and isinstance(noted.get("model"), str) else {}
 
 
-def write_note(module, noted):
-    """Write the note in one step."""
-    path = module.params["note"]
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    temporary = path + ".new"
-    with open(temporary, "w", encoding="utf-8") as handle:
-        json.dump(noted, handle, indent=1)
-        handle.write("\n")
-    os.chmod(temporary, 0o600)
-    os.replace(temporary, path)
+def write_note(module, model_id, **changes):
+    """Note in one step what we changed, together with what was noted about the same model before."""
+    path = Path(module.params["note"])
+    noted = read_note(module)
+    if noted.get("model") != model_id:
+        noted = {"model": model_id}
+    noted.update((name, True) for name, done in changes.items() if done)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
+    temporary.chmod(0o600)
+    temporary.replace(path)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ask for vectors exactly as the Pi's server will, and check what comes back (the start of every question's journey)."""
+"""Ask for vectors exactly as the Pi's server will, and check what comes back (a question's first stop)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ module: omlx_proof
 short_description: Prove that an embedding server gives good vectors, and only to those with the key
 description:
   - Read-only. Runs on the model server or, by delegation, on an agent.
-  - Checks that the server refuses without a key and with a wrong one, that a vector has 768 finite values, and that a
-    text alone and the same text in a mixed batch get the same vector.
+  - Checks that the server refuses without a key and with a wrong one, that a vector has 768 finite values,
+    and that a text alone and the same text in a mixed batch get the same vector.
 options:
-  urls: {description: "Base URLs, tried in order; the first that answers is tested.", type: list, elements: str, required: true}
+  urls:
+    description: Base URLs, tried in order; the first that answers is tested.
+    type: list
+    elements: str
+    required: true
   api_key: {description: The sub key., type: str, required: true}
   model: {description: Id of the model., type: str, required: true}
   timeout_seconds: {description: How long one answer may take., type: int, default: 120}
@@ -41,7 +45,7 @@ import secrets
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.omlx_client import OmlxAway, OmlxError, OmlxRefused, exchange
+from ansible.module_utils.omlx_client import OmlxAwayError, OmlxError, OmlxRefusedError, exchange
 
 DIMENSIONS = 768
 AGREEMENT = 0.999
@@ -72,7 +76,7 @@ def main():
 
 
 def prove(urls, api_key, model, timeout_seconds):
-    """All checks against the first URL that answers. Raises: OmlxError naming what is wrong and the way out."""
+    """All checks against the first URL that answers. Raises: OmlxError with what is wrong and the way out."""
     url, silent = first_answering([item.rstrip("/") for item in urls])
     check_refusal(url, "", "without a key")
     check_refusal(url, secrets.token_hex(32), "with a wrong key")
@@ -83,8 +87,8 @@ def prove(urls, api_key, model, timeout_seconds):
     agreement = cosine(single, batch[0])
     if agreement < AGREEMENT:
         raise OmlxError(
-            "{0} gives another vector for a text alone than for the same text in a batch (cosine {1:.4f}). This oMLX "
-            "pools {2} wrongly; update oMLX".format(url, agreement, model)
+            "{0} gives another vector for a text alone than for the same text in a batch (cosine {1:.4f}). "
+            "This oMLX pools {2} wrongly; update oMLX".format(url, agreement, model)
         )
     return {"url": url, "milliseconds": milliseconds, "agreement": round(agreement, 6), "silent": silent}
 
@@ -96,12 +100,12 @@ def first_answering(urls):
         try:
             if exchange(url + "/health", timeout=5).status == 200:
                 return url, silent
-        except OmlxAway:
+        except OmlxAwayError:
             pass
         silent.append(url)
-    raise OmlxAway(
-        "No embedding server answers at {0}. Is oMLX running, exposed (omlx_server_expose: all), and not held back by "
-        "a firewall?".format(" or ".join(silent) or "any address (none is given)")
+    raise OmlxAwayError(
+        "No embedding server answers at {0}. Is oMLX running, exposed (omlx_server_expose: all), and not "
+        "held back by a firewall?".format(" or ".join(silent) or "any address (none is given)")
     )
 
 
@@ -110,8 +114,8 @@ def check_refusal(url, key, how):
     headers = {"Authorization": "Bearer " + key} if key else {}
     if exchange(url + "/v1/models", headers=headers, timeout=15).status != 401:
         raise OmlxError(
-            "{0} answers {1}. Set a main key in oMLX (Settings, Security) and turn its key checks on, then run this "
-            "again".format(url, how)
+            "{0} answers {1}. Set a main key in oMLX (Settings, Security) and turn its key checks on, then "
+            "run this again".format(url, how)
         )
 
 
@@ -119,8 +123,8 @@ def vectors(url, key, model, texts, timeout):
     """One unit vector per text, in order.
 
     Shapes: len(texts) lists of 768 floats.
-    Raises: OmlxError for every other kind of answer. A status of 200 proves nothing: a fault that comes after the
-    header leaves a blank or broken body.
+    Raises: OmlxError for every other kind of answer. A status of 200 proves nothing: a fault that comes after
+    the header leaves a blank or broken body.
     """
     answer = exchange(
         url + "/v1/embeddings",
@@ -130,7 +134,7 @@ def vectors(url, key, model, texts, timeout):
         timeout,
     )
     if answer.status == 401:
-        raise OmlxRefused(
+        raise OmlxRefusedError(
             "{0} refuses our sub key. Run the playbook again to make a new one".format(url), 401, ""
         )
     rows = answer.body.get("data") if isinstance(answer.body, dict) else None
@@ -163,7 +167,7 @@ def unit(url, values):
 
 def cosine(a, b):
     """Of two unit vectors."""
-    return sum(x * y for x, y in zip(a, b))
+    return sum(x * y for x, y in zip(a, b))  # noqa: B905 - zip has no `strict` in Python 3.9; unit() has checked both lengths
 
 
 if __name__ == "__main__":

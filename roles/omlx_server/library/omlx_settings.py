@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""oMLX runs, is guarded by a main key, and listens where the agents can reach it (the wire of a question's vector)."""
+"""oMLX runs, is guarded by a main key, and listens where the agents can reach it (a question's wire)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ module: omlx_settings
 short_description: Start oMLX and make it listen on the network
 description:
   - Finds oMLX on this Mac, starts it if it isn't running, and waits through "loading".
-  - With O(expose=all) it makes oMLX listen on all networks, after proving that a main key is set and that keys are
-    checked. A setting is saved only if it differs; a restart happens only if the address isn't really bound.
+  - With O(expose=all) it makes oMLX listen on all networks, after proving that a main key is set and that
+    keys are checked. A setting is saved only if it differs; a restart happens only if the address isn't
+    really bound.
   - O(expose=none) leaves the listening address alone.
 options:
   home: {description: Home folder of the user who runs oMLX., type: str, required: true}
@@ -25,7 +26,7 @@ options:
   start_command: {description: How to start oMLX; found if empty., type: list, elements: str, default: []}
   restart_command: {description: How to restart oMLX; found if empty., type: list, elements: str, default: []}
   timeout_seconds: {description: How long a start or restart may take., type: int, default: 180}
-  idle_timeout_seconds: {description: How long to wait for running downloads before a restart., type: int, default: 600}
+  idle_timeout_seconds: {description: How long a restart waits for downloads., type: int, default: 600}
 attributes:
   check_mode: {support: full}
   diff_mode: {support: full}
@@ -55,9 +56,9 @@ from urllib.parse import urlsplit
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.omlx_client import (
     CONNECTION_ARGUMENTS,
-    OmlxAway,
+    OmlxAwayError,
     OmlxError,
-    OmlxRefused,
+    OmlxRefusedError,
     exchange,
     first_answering,
     wait_for,
@@ -65,7 +66,7 @@ from ansible.module_utils.omlx_client import (
 from ansible.module_utils.omlx_install import WILDCARDS, base_url, discover, is_loopback, program, split_hosts
 from ansible.module_utils.omlx_restart import loaded_models, reload_models, restart, wait_for_idle
 
-ALL_NETWORKS = "0.0.0.0"
+ALL_NETWORKS = "0.0.0.0"  # noqa: S104 - the whole point of `expose: all`, behind guard()
 _PROOF_SECONDS = 30
 
 
@@ -109,10 +110,9 @@ def converge(module):
             return result
         client = start(module, command, install)
     if not client.wait_until_up(params["timeout_seconds"]):
-        raise OmlxAway(
-            "oMLX at {0} has been loading models for {1} s and is not ready. Look at {0}/admin and {2}/logs".format(
-                client.base_url, params["timeout_seconds"], install.base_dir
-            )
+        raise OmlxAwayError(
+            "oMLX at {0} has been loading models for {1} s and is not ready. Look at {0}/admin and "
+            "{2}/logs".format(client.base_url, params["timeout_seconds"], install.base_dir)
         )
     client.login()
     result.update(running=True, base_url=client.base_url, version=client.version())
@@ -132,12 +132,12 @@ def as_url(item, port):
 
 
 def start_command(params, install):
-    """The argv that starts oMLX. Raises: OmlxAway when it isn't installed in a way we know."""
+    """The argv that starts oMLX. Raises: OmlxAwayError when it isn't installed in a way we know."""
     command = params["start_command"] or program(params["home"], "start")
     if not command:
-        raise OmlxAway(
-            "oMLX does not answer on port {0} of this Mac, and neither its app nor its Homebrew service was found. "
-            "{1} and run this again".format(
+        raise OmlxAwayError(
+            "oMLX does not answer on port {0} of this Mac, and neither its app nor its Homebrew service was "
+            "found. {1} and run this again".format(
                 install.port,
                 "Start it by hand"
                 if install.found
@@ -159,7 +159,7 @@ def start(module, command, install):
         return found[0] is not None
 
     if not wait_for(answering, seconds):
-        raise OmlxAway(
+        raise OmlxAwayError(
             "oMLX was started ({0}) but does not answer on port {1} after {2} s. Look at {3}/logs".format(
                 " ".join(command), install.port, seconds, install.base_dir
             )
@@ -208,21 +208,20 @@ def expose(module, client, result):
 
 
 def guard(client, settings):
-    """Refuse to expose a server that would let anybody in. Raises: OmlxRefused."""
+    """Refuse to expose a server that would let anybody in. Raises: OmlxRefusedError."""
     auth = settings.get("auth") or {}
     if not auth.get("api_key_set", bool(auth.get("api_key"))):
-        raise OmlxRefused(
-            "oMLX at {0} has no main key, so it will not be opened to the network. Set a long main key in oMLX "
-            "(Settings, Security), or set omlx_server_expose to none".format(client.base_url),
+        raise OmlxRefusedError(
+            "oMLX at {0} has no main key, so it will not be opened to the network. Set a long main key in "
+            "oMLX (Settings, Security), or set omlx_server_expose to none".format(client.base_url),
             400,
             "",
         )
     if auth.get("skip_api_key_verification"):
-        raise OmlxRefused(
-            "oMLX at {0} does not check keys (skip API key verification is on), so it will not be opened to the "
-            "network. Turn that off in oMLX (Settings, Security), or set omlx_server_expose to none".format(
-                client.base_url
-            ),
+        raise OmlxRefusedError(
+            "oMLX at {0} does not check keys (skip API key verification is on), so it will not be opened to "
+            "the network. Turn that off in oMLX (Settings, Security), or set omlx_server_expose to "
+            "none".format(client.base_url),
             400,
             "",
         )
@@ -240,7 +239,7 @@ def serves_the_network(reached):
 
 
 def reach(urls):
-    """What each base URL does, tried from this Mac: "answers", "refused", or "unknown" (no such name here)."""
+    """What each base URL does, tried from here: "answers", "refused", or "unknown" (no such name)."""
     return {url: _reach(url) for url in urls}
 
 
@@ -251,17 +250,17 @@ def _reach(url):
         return "unknown"
     try:
         return "answers" if exchange(url + "/health", timeout=5).status in (200, 503) else "refused"
-    except OmlxAway:
+    except OmlxAwayError:
         return "refused"
 
 
 def save_host(client, former):
-    """Save the wildcard address; put the former one back if it is refused, so that no bad value stays in memory."""
+    """Save the wildcard address; if it is refused, put the former one back: no bad value stays in memory."""
     try:
         client.call(
             "POST", "/admin/api/global-settings", {"host": ALL_NETWORKS}, what="save its listening address"
         )
-    except OmlxRefused:
+    except OmlxRefusedError:
         client.ask("POST", "/admin/api/global-settings", {"host": former})
         raise
 
@@ -287,8 +286,8 @@ def prove(module, client, urls, wait):
 
     if not wait_for(answered, _PROOF_SECONDS if wait else 0):
         raise OmlxError(
-            "oMLX is set to listen on all networks but {0} still refuses. Quit oMLX completely and start it again; if "
-            "that changes nothing, allow it in System Settings, Network, Firewall".format(
+            "oMLX is set to listen on all networks but {0} still refuses. Quit oMLX completely and start it "
+            "again; if that changes nothing, allow it in System Settings, Network, Firewall".format(
                 " and ".join(sorted(states))
             )
         )

@@ -40,7 +40,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-key: {description: Our key ("" when absent, or in check mode when it would be made)., type: str, returned: always}
+key:
+  description: Our key. Empty when it is absent, when check mode only would make it, and with O(keep).
+  type: str
+  returned: always
 count: {description: How many keys bear our name afterwards., type: int, returned: always}
 """
 
@@ -80,9 +83,8 @@ def present(module):
     if not params["keep"]:
         if len(keys) > 1:
             module.warn(
-                "oMLX has {0} sub keys named {1}; the oldest is used. playbooks/rotate_key.yml leaves one".format(
-                    len(keys), params["name"]
-                )
+                "oMLX has {0} sub keys named {1}; the oldest is used. playbooks/rotate_key.yml leaves "
+                "one".format(len(keys), params["name"])
             )
         return answer(module, keys, keys)
     if params["keep"] not in keys:
@@ -93,7 +95,8 @@ def present(module):
     for key in keys:
         if key != params["keep"]:
             delete(module, client, key)
-    return answer(module, keys, [params["keep"]])
+    # The key is not returned: Ansible would mask it, because it came in as a secret argument.
+    return {**answer(module, keys, [params["keep"]]), "key": ""}
 
 
 def rotated(module):

@@ -1,7 +1,7 @@
-"""One client of oMLX's admin API for all our modules: login, typed errors, time-outs, no secret in any message.
+"""One client of oMLX's admin API for all our modules: login, typed errors, time-outs, redaction.
 
-Used while Ansible builds the second journey (a question's query vector). It runs on the always-on Mac, over loopback.
-Modules ask it for things ("the models", "pin this"); only this file knows paths and status codes.
+Used while Ansible builds the second journey (a question's query vector). It runs on the always-on Mac, over
+loopback. Modules ask it for things ("the models", "pin this"); only this file knows paths and status codes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 import time
 import urllib.error
 from http.client import HTTPException
+from urllib.parse import quote
 
 from ansible.module_utils.omlx_install import discover, loopback_urls
 from ansible.module_utils.urls import open_url
@@ -29,11 +30,11 @@ class OmlxError(Exception):
     """A fault in one sentence for a person; the message never holds a secret."""
 
 
-class OmlxAway(OmlxError):
+class OmlxAwayError(OmlxError):
     """Nothing answers at the address, or the connection broke."""
 
 
-class OmlxRefused(OmlxError):
+class OmlxRefusedError(OmlxError):
     """The server answered with an error. `status` is HTTP's number, `detail` the server's own words."""
 
     def __init__(self, message, status, detail):
@@ -64,8 +65,8 @@ class Answer:
 def exchange(url, method="GET", body=None, headers=None, timeout=10):
     """One HTTP exchange, whatever its status.
 
-    Raises: OmlxAway when there was no complete answer. A proxy from the environment is never used: the addresses are
-    this Mac's own or the tailnet's.
+    Raises: OmlxAwayError when there was no complete answer. A proxy from the environment is never used: the
+    addresses are this Mac's own or the tailnet's.
     """
     sent = {"Accept": "application/json", **(headers or {})}
     data = None
@@ -85,12 +86,12 @@ def exchange(url, method="GET", body=None, headers=None, timeout=10):
     except urllib.error.HTTPError as error:
         response = error
     except (OSError, HTTPException, ValueError) as error:
-        raise OmlxAway("{0} does not answer ({1})".format(url, _reason(error))) from error
+        raise OmlxAwayError("{0} does not answer ({1})".format(url, _reason(error))) from error
     try:
         with response:
             raw = response.read(_MAX_ANSWER_BYTES)
     except (OSError, HTTPException) as error:
-        raise OmlxAway("{0} broke off its answer ({1})".format(url, _reason(error))) from error
+        raise OmlxAwayError("{0} broke off its answer ({1})".format(url, _reason(error))) from error
     cookie = (response.headers.get("Set-Cookie") or "").split(";")[0]
     return Answer(response.getcode() or response.code, _decoded(raw), cookie)
 
@@ -119,7 +120,7 @@ def wait_for(condition, seconds, every=0.5):
 
 
 class OmlxClient:
-    """A logged-in admin. Login happens at the first call that needs it, and again when a session has ended."""
+    """A logged-in admin. Login happens at the first call that needs it, and again after a session ended."""
 
     def __init__(self, base_url, main_key):
         self.base_url = base_url
@@ -130,7 +131,7 @@ class OmlxClient:
         """ "up", "loading" (it answers, models are still being read) or "away"."""
         try:
             answer = exchange(self.base_url + "/health", timeout=timeout)
-        except OmlxAway:
+        except OmlxAwayError:
             return "away"
         if answer.status == 503:
             return "loading"
@@ -148,15 +149,14 @@ class OmlxClient:
         if answer.status == 200 and answer.cookie:
             self._cookie = answer.cookie
         elif answer.status == 400:
-            raise OmlxRefused(
-                "oMLX at {0} has no main key. Set a long one in oMLX (Settings, Security) and run this again".format(
-                    self.base_url
-                ),
+            raise OmlxRefusedError(
+                "oMLX at {0} has no main key. Set a long one in oMLX (Settings, Security) and run this "
+                "again".format(self.base_url),
                 400,
                 answer.detail,
             )
         elif answer.status == 401:
-            raise OmlxRefused(
+            raise OmlxRefusedError(
                 "oMLX at {0} refuses the main key. Set omlx_server_admin_key to the key that opens "
                 "{0}/admin (a sub key does not)".format(self.base_url),
                 401,
@@ -168,7 +168,7 @@ class OmlxClient:
     def call(self, method, path, body=None, timeout=30, what=""):
         """An admin call that must succeed. Returns the decoded body.
 
-        Raises: OmlxRefused for every answer but 200 and 202; OmlxAway.
+        Raises: OmlxRefusedError for every answer but 200 and 202; OmlxAwayError.
         """
         answer = self.ask(method, path, body, timeout)
         if answer.status not in (200, 202) or not isinstance(answer.body, dict):
@@ -192,7 +192,7 @@ class OmlxClient:
             last = attempt == attempts - 1
             try:
                 answer = exchange(self.base_url + path, method, body, headers, timeout)
-            except OmlxAway:
+            except OmlxAwayError:
                 if last:
                     raise
             else:
@@ -205,7 +205,7 @@ class OmlxClient:
         text = "oMLX at {0} could not {1}: HTTP {2} {3}".format(
             self.base_url, what, answer.status, self.redacted(answer.detail or "(no reason given)")
         )
-        return OmlxRefused(text.strip(), answer.status, answer.detail)
+        return OmlxRefusedError(text.strip(), answer.status, answer.detail)
 
     def redacted(self, text, *more):
         """`text` without the main key, the session and the given secrets."""
@@ -248,6 +248,11 @@ class OmlxClient:
         return str(body.get("version", ""))[:40] if answer.status == 200 else ""
 
 
+def model_path(model_id, action):
+    """The admin path of one model. Ids come from folder names, so anything may stand in them."""
+    return "/admin/api/models/{0}/{1}".format(quote(model_id, safe=""), action)
+
+
 def connect(params):
     """The client for a module's connection arguments, at the address that answers.
 
@@ -256,9 +261,10 @@ def connect(params):
     install = discover(params["home"], params["base_dir"], params["port"], params["admin_key"])
     client = first_answering(install)
     if client is None:
-        raise OmlxAway(
-            "oMLX does not answer on port {0} of this Mac (base folder {1}). Start it, or set omlx_server_port or "
-            "omlx_server_base_dir if it is somewhere else".format(install.port, install.base_dir)
+        raise OmlxAwayError(
+            "oMLX does not answer on port {0} of this Mac (base folder {1}). Start it, or set "
+            "omlx_server_port or omlx_server_base_dir if it is somewhere "
+            "else".format(install.port, install.base_dir)
         )
     return client
 

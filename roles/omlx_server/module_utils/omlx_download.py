@@ -1,14 +1,15 @@
-"""A model download in oMLX: start or join it, follow it for a while, and say in one sentence why it failed."""
+"""A model download in oMLX: start or join it, follow it a while, say in one sentence why it failed."""
 
 from __future__ import annotations
 
 import time
 
-from ansible.module_utils.omlx_client import OmlxError
+from ansible.module_utils.omlx_client import OmlxAwayError, OmlxError
 
 ACTIVE = ("pending", "downloading")
 _ALREADY_RUNNING = "already in progress"
 _EVERY_SECONDS = 2
+_AWAY_SECONDS = 120
 
 
 class Progress:
@@ -20,71 +21,88 @@ class Progress:
         self.text = text
 
 
-def follow(client, repo, is_there, token="", task_id="", wait_seconds=0):
-    """Start the download of `repo` or join the one that runs, and follow it for at most `wait_seconds`.
+class Download:
+    """The download of one repository. `is_there()` says whether the server lists the model."""
 
-    `is_there()` says whether the server lists the model: only that counts as done, not a task's word. `task_id` is the
-    download an earlier call of the same run followed; if that one failed, this raises instead of starting another.
+    def __init__(self, client, repo, token, is_there):
+        self._client = client
+        self._repo = repo
+        self._token = token
+        self._is_there = is_there
 
-    Raises: OmlxError in one sentence with the way out.
-    """
-    deadline = time.monotonic() + wait_seconds
-    task = _task(client, repo, task_id)
-    if task is None:
-        task = _started(client, repo, token)
-    while True:
+    def follow(self, task_id, wait_seconds):
+        """Start it, or join the one that runs, and follow it for at most `wait_seconds`.
+
+        `task_id` is the download an earlier call of the same run followed ("" at first): if that one failed,
+        this raises instead of starting another.
+
+        Raises: OmlxError in one sentence with the way out.
+        """
+        deadline = time.monotonic() + wait_seconds
+        while True:
+            task = self._task(task_id)
+            if task is None:
+                # New, or the server was restarted: the list lives in memory and the download stopped with it.
+                if task_id and self._is_there():
+                    return Progress(done=True)
+                task = self._started()
+            task_id = str(task.get("task_id", ""))
+            if self._finished(task):
+                return Progress(done=True)
+            if time.monotonic() >= deadline:
+                return Progress(False, task_id, _text(task))
+            time.sleep(min(_EVERY_SECONDS, max(0.1, deadline - time.monotonic())))
+
+    def _finished(self, task):
+        """Raises: OmlxError for a task that failed or that only claims to be complete."""
         state = task.get("status")
         if state in ("failed", "cancelled"):
-            raise OmlxError(_failure(client, repo, task, token))
-        if state not in ACTIVE:
-            # The folder may exist without weights: then a task "completes" and proves nothing.
-            if is_there():
-                return Progress(done=True)
+            raise OmlxError(_failure(self._client, self._repo, task, self._token))
+        if state in ACTIVE:
+            return False
+        # When the hub can't be reached, a folder without weights "completes" as well: only the list counts.
+        if not self._is_there():
             raise OmlxError(
-                "oMLX says it has {0}, but does not list it: its files are incomplete or the hub could not be reached. "
-                "Delete the folder in {1}/admin (Models) and run this again".format(repo, client.base_url)
+                "oMLX says it has {0}, but does not list it: its files are incomplete and the hub could not "
+                "be reached. Check the network, delete the folder in {1}/admin (Models) and run this "
+                "again".format(self._repo, self._client.base_url)
             )
-        if time.monotonic() >= deadline:
-            return Progress(False, str(task.get("task_id", "")), _text(task))
-        time.sleep(min(_EVERY_SECONDS, max(0.1, deadline - time.monotonic())))
-        found = _task(client, repo, str(task.get("task_id", "")))
-        if found is None:
-            # The list lives in memory: after a restart it is empty, and the download has stopped.
-            if is_there():
-                return Progress(done=True)
-            found = _started(client, repo, token)
-        task = found
+        return True
 
+    def _task(self, task_id):
+        """The download that counts: the newest if it runs or this run follows one, else none.
 
-def _task(client, repo, task_id):
-    """The newest download of `repo` that counts: a running one, or the one this run has been following."""
-    tasks = client.tasks(repo)
-    known = next((t for t in tasks if task_id and str(t.get("task_id")) == task_id), None)
-    if known is not None:
-        return known
-    newest = tasks[-1] if tasks else None
-    if newest is not None and (newest.get("status") in ACTIVE or task_id):
-        return newest
-    return None
+        An older failure is not ours to report: this run has not tried yet.
+        """
+        try:
+            tasks = self._client.tasks(self._repo)
+        except OmlxAwayError:
+            if not self._client.wait_until_up(_AWAY_SECONDS):
+                raise
+            tasks = self._client.tasks(self._repo)
+        newest = tasks[-1] if tasks else None
+        return newest if newest and (task_id or newest.get("status") in ACTIVE) else None
 
-
-def _started(client, repo, token):
-    body = {"repo_id": repo}
-    if token:
-        body["hf_token"] = token
-    answer = client.ask("POST", "/admin/api/hf/download", body)
-    task = answer.body.get("task") if isinstance(answer.body, dict) else None
-    if answer.status == 200 and isinstance(task, dict):
-        return task
-    if answer.status == 400 and _ALREADY_RUNNING in answer.detail:
-        running = _task(client, repo, "")
-        if running is not None:
-            return running
-    raise OmlxError(
-        "oMLX at {0} did not start the download of {1}: HTTP {2} {3}".format(
-            client.base_url, repo, answer.status, client.redacted(answer.detail, token)
+    def _started(self):
+        body = {"repo_id": self._repo}
+        if self._token:
+            body["hf_token"] = self._token
+        answer = self._client.ask("POST", "/admin/api/hf/download", body)
+        task = answer.body.get("task") if isinstance(answer.body, dict) else None
+        if answer.status == 200 and isinstance(task, dict):
+            return task
+        if answer.status == 400 and _ALREADY_RUNNING in answer.detail:
+            running = self._task("")
+            if running is not None:
+                return running
+        raise OmlxError(
+            "oMLX at {0} did not start the download of {1}: HTTP {2} {3}".format(
+                self._client.base_url,
+                self._repo,
+                answer.status,
+                self._client.redacted(answer.detail, self._token),
+            )
         )
-    )
 
 
 def _text(task):
@@ -121,8 +139,9 @@ def _failure(client, repo, task, token):
     if "not found" in low or "gated" in low or "401" in low or "403" in low:
         if token:
             return start + (
-                "the hub hides it from this token ({0}). Check that the token is valid and that its account has "
-                "accepted the licence at https://huggingface.co/{1}, then run this again".format(reason, repo)
+                "the hub hides it from this token ({0}). Check that the token is valid and that its account "
+                "has accepted the licence at https://huggingface.co/{1}, then run this "
+                "again".format(reason, repo)
             )
         return start + (
             "the hub does not give it to strangers, or has no such model ({0}). Accept the licence at "

@@ -1,53 +1,55 @@
 """Where oMLX keeps its things on this Mac, read without asking its server (before any journey can start).
 
-Everything here is read from files other programs write, so nothing is trusted: sizes are bounded, types are checked,
-and what makes no sense counts as absent. Order of the base folder: our variable, OMLX_BASE_PATH, the app's `base-path`
-file, the older app's `config.json`, `~/.omlx`. The home folder is always given: nothing depends on who logs in.
+Everything here is read from files other programs write, so nothing is trusted: sizes are bounded, types are
+checked, and what makes no sense counts as absent. Order of the base folder: our variable, OMLX_BASE_PATH, the
+app's `base-path` file, the older app's `config.json`, `~/.omlx`. The home folder is always given: nothing
+depends on who logs in.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
+from typing import NamedTuple
 
 DEFAULT_PORT = 8000
-WILDCARDS = ("0.0.0.0", "::")
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared with, never bound here
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 _MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
-class Install:
+class Install(NamedTuple):
     """What the files and the environment say about oMLX: `found` is false when none of its files is there."""
 
-    def __init__(self, base_dir, found, port, hosts, main_key, sub_keys):
-        self.base_dir = base_dir
-        self.found = found
-        self.port = port
-        self.hosts = hosts
-        self.main_key = main_key
-        self.sub_keys = sub_keys
+    base_dir: str
+    found: bool
+    port: int
+    hosts: list
+    main_key: str
+    sub_keys: list
 
 
 def discover(home, base_dir="", port=0, admin_key="", environ=None):
     """Find base folder, port, listening addresses and main key; given values win over found ones."""
     environ = os.environ if environ is None else environ
-    support = os.path.join(home, "Library", "Application Support", "oMLX")
-    app = _json_object(os.path.join(support, "config.json"))
+    support = Path(home) / "Library" / "Application Support" / "oMLX"
+    app = _json_object(support / "config.json")
     candidates = (
         base_dir,
         environ.get("OMLX_BASE_PATH", ""),
-        _first_line(os.path.join(support, "base-path")),
+        _first_line(support / "base-path"),
         _text(app.get("base_path")),
         "~/.omlx",
     )
     base = _expand(next(value for value in candidates if value), home)
-    settings_path = os.path.join(base, "settings.json")
+    settings_path = base / "settings.json"
     saved = _json_object(settings_path)
     server, auth = _object(saved.get("server")), _object(saved.get("auth"))
     ports = (port, environ.get("OMLX_PORT", ""), server.get("port"), app.get("port"), DEFAULT_PORT)
     return Install(
-        base_dir=base,
-        found=os.path.isfile(settings_path) or bool(app),
+        base_dir=str(base),
+        found=settings_path.is_file() or bool(app),
         port=next(number for number in map(_port, ports) if number),
         hosts=split_hosts(environ.get("OMLX_HOST") or server.get("host") or server.get("bind_address")),
         main_key=admin_key or environ.get("OMLX_API_KEY", "") or _text(auth.get("api_key")),
@@ -56,7 +58,7 @@ def discover(home, base_dir="", port=0, admin_key="", environ=None):
 
 
 def split_hosts(value):
-    """Listening addresses as a list; oMLX writes one name, a comma-separated list, or (older files) a JSON list."""
+    """Listening addresses as a list; oMLX writes a name, a comma-separated list, or (older) a JSON list."""
     parts = value if isinstance(value, list) else str(value or "").split(",")
     return [part.strip() for part in parts if isinstance(part, str) and part.strip()] or ["127.0.0.1"]
 
@@ -84,37 +86,37 @@ def base_url(host, port):
 
 
 def program(home, kind, environ=None):
-    """The argv that starts or restarts oMLX (`kind`: "start" or "restart") the way it is installed; [] if unknown.
+    """The argv that starts or restarts oMLX (`kind`) the way it is installed; [] if unknown.
 
-    Paths are absolute because a login over SSH has no Homebrew in its PATH. Homebrew comes last: its service exists
-    only when the formula does, and the app's own tool also knows how to drive the app.
+    Paths are absolute because a login over SSH has no Homebrew in its PATH. Homebrew comes last: its service
+    exists only when the formula does, and the app's own tool also knows how to drive the app.
     """
     tools = (
-        os.path.join(home, ".omlx", "bin", "omlx"),
-        "/Applications/oMLX.app/Contents/MacOS/omlx-cli",
-        os.path.join(home, "Applications", "oMLX.app", "Contents", "MacOS", "omlx-cli"),
+        Path(home) / ".omlx" / "bin" / "omlx",
+        Path("/Applications/oMLX.app/Contents/MacOS/omlx-cli"),
+        Path(home) / "Applications/oMLX.app/Contents/MacOS/omlx-cli",
     )
     for tool in tools:
         if os.access(tool, os.X_OK):
-            return [tool, kind]
-    if kind == "start" and os.path.isdir("/Applications/oMLX.app") and os.access("/usr/bin/open", os.X_OK):
+            return [str(tool), kind]
+    if kind == "start" and Path("/Applications/oMLX.app").is_dir() and os.access("/usr/bin/open", os.X_OK):
         return ["/usr/bin/open", "-gj", "-a", "oMLX"]
-    for prefix in ("/opt/homebrew", "/usr/local"):
-        brew = os.path.join(prefix, "bin", "brew")
-        if os.access(brew, os.X_OK) and os.path.exists(os.path.join(prefix, "bin", "omlx")):
-            return [brew, "services", kind, "omlx"]
+    for folder in (Path("/opt/homebrew/bin"), Path("/usr/local/bin")):
+        brew = folder / "brew"
+        if os.access(brew, os.X_OK) and (folder / "omlx").exists():
+            return [str(brew), "services", kind, "omlx"]
     return []
 
 
 def _expand(path, home):
     if path == "~" or path.startswith("~/"):
-        path = os.path.join(home, path[2:])
-    return os.path.normpath(os.path.join(home, path))
+        path = path[2:]
+    return Path(home) / path
 
 
 def _read(path):
     try:
-        with open(path, "rb") as handle:
+        with path.open("rb") as handle:
             data = handle.read(_MAX_FILE_BYTES + 1)
     except OSError:
         return ""

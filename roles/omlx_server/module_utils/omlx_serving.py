@@ -1,0 +1,108 @@
+"""Which of oMLX's models makes our vectors, and getting it served: its type, its place in memory."""
+
+from __future__ import annotations
+
+import re
+
+from ansible.module_utils.omlx_client import OmlxError, model_path, wait_for
+from ansible.module_utils.omlx_restart import loaded_models, reload_models
+
+CONFIG_TYPE = "embedding_gemma2"
+SERVED_TYPE = "embedding"
+_QUANTISED = re.compile(
+    r"(?i)(?:^|[-_.])(?:\d+ ?bits?|q\d\w*|int\d|(?:mx|nv)?fp[48]|dwq|awq|gptq)(?:$|[-_.])"
+)
+_REMEMBERED = "previous load failure"
+
+
+def choose(models, repo, wanted):
+    """The model to use among the server's, or None.
+
+    A wanted id must be there. Else an EmbeddingGemma 2, the repository's own name first, then unquantised
+    ones; a server too old to know the type lists it under the repository's name with another type.
+    """
+    if wanted:
+        return next((m for m in models if wanted in (m["id"], m.get("display_name"))), None)
+    name = repo.rpartition("/")[2]
+    candidates = [
+        m
+        for m in models
+        if m.get("config_model_type") == CONFIG_TYPE
+        or (m["id"] == name and m.get("source_repo_id") in (None, "", repo))
+    ]
+    return min(candidates, key=lambda m: (m["id"] != name, quantised(m), m["id"]), default=None)
+
+
+def quantised(model):
+    """True if the name says that the weights were squeezed: its vectors differ from DigUp's."""
+    return any(
+        _QUANTISED.search(str(model.get(field) or "")) for field in ("id", "display_name", "source_repo_id")
+    )
+
+
+def change(client, model_id, settings):
+    """Change documented settings of one model."""
+    client.call(
+        "PUT",
+        model_path(model_id, "settings"),
+        settings,
+        what="change {0}'s settings".format(model_id),
+    )
+
+
+def load_model(client, model_id, seconds, warn):
+    """Load it, joining a load that already runs, and forgetting one earlier failure.
+
+    Raises: OmlxError saying that this oMLX can't serve it, or that memory is short.
+    """
+    answer = _ask_to_load(client, model_id, seconds)
+    if _REMEMBERED in answer.detail:
+        # The one way to make oMLX forget a failure unloads every model, so what others use is loaded again.
+        wanted = loaded_models(client)
+        client.call("POST", "/admin/api/reload", timeout=seconds, what="look for its models anew")
+        missing = reload_models(client, wanted)
+        if missing:
+            warn("oMLX could not load again: {0}".format(", ".join(missing)))
+        answer = _ask_to_load(client, model_id, seconds)
+    if answer.status == 409:
+        loaded = wait_for(lambda: (client.model(model_id) or {}).get("loaded"), seconds, every=2)
+        if loaded:
+            return
+    if answer.status not in (200, 202):
+        raise OmlxError(_load_failure(client, model_id, answer))
+
+
+def _ask_to_load(client, model_id, seconds):
+    """One request to load; it blocks while the weights are read."""
+    return client.ask("POST", model_path(model_id, "load"), timeout=seconds)
+
+
+def _load_failure(client, model_id, answer):
+    """One sentence for a model that can't be loaded."""
+    reason = client.redacted(answer.detail or "no reason given")
+    low = reason.lower()
+    if "not supported" in low or "unsupported" in low or "model type" in low:
+        return (
+            "oMLX {0} cannot serve {1} ({2}). Update oMLX to a version that knows EmbeddingGemma 2, then run "
+            "this again".format(client.version() or "(version unknown)", model_id, reason)
+        )
+    if answer.status == 507 or "memory" in low:
+        return (
+            "oMLX has no room in memory for {0} ({1}). Unload a model in {2}/admin or raise its memory "
+            "limit, then run this again".format(model_id, reason, client.base_url)
+        )
+    return "oMLX could not load {0}: HTTP {1} {2}. Look at {3}/admin".format(
+        model_id, answer.status, reason, client.base_url
+    )
+
+
+def check_type(client, model_id):
+    """Raises: OmlxError unless the server serves it as an embedding model."""
+    now = client.model(model_id) or {}
+    if now.get("model_type") != SERVED_TYPE:
+        raise OmlxError(
+            "oMLX {0} serves {1} as {2}, not as an embedding model. Update oMLX to a version that knows "
+            "EmbeddingGemma 2, then run this again".format(
+                client.version() or "(version unknown)", model_id, now.get("model_type") or "unknown"
+            )
+        )
