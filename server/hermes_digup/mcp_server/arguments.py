@@ -150,7 +150,8 @@ def _truth(name: str, value: Any) -> bool:
 
 def _words(name: str, value: Any, notes: list[str]) -> str:
     if isinstance(value, str):
-        return value
+        # Half a surrogate pair is valid JSON and no text: it could be neither searched nor sent.
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, list) and all(isinstance(each, (str, int)) for each in value):
@@ -158,7 +159,7 @@ def _words(name: str, value: Any, notes: list[str]) -> str:
             raise NotUnderstoodError(f"{name} takes one text, not a list. Call once for each.")
         if len(value) > 1:
             notes.append(f"{name} was a list; its words were joined.")
-        return " ".join(str(each) for each in value)
+        return _words(name, " ".join(str(each) for each in value), notes)
     raise NotUnderstoodError(f"{name} is a text, like {name}='…'. Call again with a text.")
 
 

@@ -55,7 +55,7 @@ def _head(answer: Answer) -> list[str]:
 def _hit(number: int, hit: FoundPassage) -> str:
     place = f", {hit.place}" if hit.place else ""
     line = f", open at line {hit.line}" if hit.line is not None else ""
-    weaker = ", weaker match" if hit.weaker_match else ""
+    weaker = ", weaker_match" if hit.weaker_match else ""
     excerpt = f"\n   {hit.excerpt}" if hit.excerpt else ""
     return (
         f"{number}. {hit.path}{place}{line}\n"

@@ -19,7 +19,9 @@ from hermes_digup.service.answers import (
 from hermes_digup.service.browsing import BrowseRequest
 from hermes_digup.service.call import CALL_S, Call
 from hermes_digup.service.files import FileRequest
-from hermes_digup.service.library import delivered_sources
+from hermes_digup.service.library import Corner, Opened, delivered_sources
+from hermes_digup.service.located import corners
+from hermes_digup.service.notices import KNOWN_SCHEMA, age_of
 from hermes_digup.service.places import readable_age, readable_size
 from hermes_digup.service.safe_text import meant_name, safe_line, safe_name, safe_text, shortened
 from hermes_digup.service.searching import SearchRequest
@@ -28,10 +30,12 @@ from hermes_digup.service.service import Service, embedding_client
 
 __all__ = [
     "CALL_S",
+    "KNOWN_SCHEMA",
     "Answer",
     "BrowseAnswer",
     "BrowseRequest",
     "Call",
+    "Corner",
     "EmbeddingFacts",
     "FileAnswer",
     "FileRequest",
@@ -39,12 +43,15 @@ __all__ = [
     "FoundPassage",
     "IndexFacts",
     "Notice",
+    "Opened",
     "PassageAnswer",
     "SearchAnswer",
     "SearchRequest",
     "Service",
     "SourceFacts",
     "StatusAnswer",
+    "age_of",
+    "corners",
     "delivered_sources",
     "embedding_client",
     "meant_name",

@@ -44,18 +44,18 @@ def browse_files(opened: Opened, request: BrowseRequest) -> BrowseAnswer:
     if len(opened.snapshots) > 1:
         found.sort(key=lambda each: (-each.file.modified_unix, each.corner.machine, each.file.path))
         found = found[request.offset : request.offset + request.limit]
-    files = [found_file(each.corner.machine, each.file) for each in found]
-    kept = fitting(files)
+    listed = [found_file(each.corner.machine, each.file) for each in found]
+    kept = fitting(listed)
     end = request.offset + kept
     notices = notices_of(opened)
-    if kept < len(files):
-        notices.append(Notice(code="cut", message=f"Only {kept} of {len(files)} fit; go on at next_offset."))
+    if kept < len(listed):
+        notices.append(Notice(code="cut", message=f"Only {kept} of {len(listed)} fit; go on at next_offset."))
     message = "" if found else _nothing_to_list(total, request)
     return BrowseAnswer(
         status="ok" if found else ("end_of_file" if total else "nothing_found"),
         message=message,
         warnings=notices,
-        files=files[:kept],
+        files=listed[:kept],
         total=total,
         next_offset=end if found and end < total else None,
     )

@@ -45,35 +45,36 @@ class Service:
 
     def search(self, request: SearchRequest, call: Call | None = None) -> SearchAnswer:
         """search_files and search_code."""
-        with self._opened() as opened:
+        with self.opened() as opened:
             return run_search(opened, self._library, self._vectors, request, call or Call())
 
     def read_passage(self, segment_id: str, *, context: int = 0) -> PassageAnswer:
-        with self._opened() as opened:
+        with self.opened() as opened:
             return read_passage(opened, segment_id, context)
 
     def read_number(self, number: int, *, context: int = 0) -> PassageAnswer:
         """A passage by DigUp's own number, for the command line."""
-        with self._opened() as opened:
+        with self.opened() as opened:
             return read_number(opened, number, context)
 
     def read_file(self, request: FileRequest) -> FileAnswer:
-        with self._opened() as opened:
+        with self.opened() as opened:
             return read_file(opened, request)
 
     def browse_files(self, request: BrowseRequest) -> BrowseAnswer:
-        with self._opened() as opened:
+        with self.opened() as opened:
             return browse_files(opened, request)
 
     def index_status(self) -> StatusAnswer:
-        with self._opened() as opened:
+        with self.opened() as opened:
             return index_status(opened, self._library, self._vectors.client())
 
     def close(self) -> None:
         self._vectors.close()
         self._library.close()
 
-    def _opened(self) -> AbstractContextManager[Opened]:
+    def opened(self) -> AbstractContextManager[Opened]:
+        """All usable sources, held open until the block ends."""
         return self._library.opened(timedelta(hours=self._watched.current().stale_hours))
 
 

@@ -1,0 +1,57 @@
+"""`publish` and `status --source`: what the laptops' keys, and the person on the Pi, ask about deliveries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hermes_digup.cli.printing import Printer
+from hermes_digup.errors import NoIndexError
+from hermes_digup.publishing import publish, source_status, sources
+from hermes_digup.settings import Settings
+
+
+def publish_deliveries(settings: Settings, name: str | None, *, force: bool, as_json: bool) -> int:
+    """Publishes one source, or all; one line for each. The exit code is that of the worst outcome.
+
+    Raises: DigupError as `publish` does.
+    """
+    worst = 0
+    for source in _chosen(settings, name):
+        outcome = publish(source, force=force)
+        if as_json:
+            print(outcome.as_json())
+        else:
+            Printer().outcome(outcome.source, outcome.state, outcome.reason, outcome.note)
+        worst = max(worst, outcome.exit_code)
+    return worst
+
+
+def delivery_status(settings: Settings, name: str, *, as_json: bool) -> int:
+    """What became of a source's newest delivery.
+
+    Raises: NoIndexError when there is no such source.
+    """
+    status = source_status(_chosen(settings, name)[0])
+    if as_json:
+        print(status.as_json())
+    else:
+        fields = json.loads(status.as_json())
+        Printer().fields({key: value for key, value in fields.items() if value})
+    return 0
+
+
+def _chosen(settings: Settings, name: str | None) -> list[Path]:
+    every = sources(settings.sources_dir)
+    chosen = [each for each in every if name is None or each.name == name]
+    if not chosen:
+        known = ", ".join(each.name for each in every) or "none"
+        what = (
+            "There is no source here yet"
+            if name is None
+            else f"There is no source {name!r}; there are: {known}"
+        )
+        raise NoIndexError(
+            what, where=str(settings.sources_dir), fix="Set up the laptop: ansible-playbook site.yml"
+        )
+    return chosen

@@ -1,0 +1,210 @@
+"""Answers for people: aligned, 80 columns, coloured only on a terminal, readable without colour.
+
+Texts reach rich as plain text, never as its markup; they are harmless before they come here.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from hermes_digup.service import (
+    Answer,
+    BrowseAnswer,
+    EmbeddingFacts,
+    FileAnswer,
+    FoundPassage,
+    IndexFacts,
+    PassageAnswer,
+    SearchAnswer,
+    SourceFacts,
+    StatusAnswer,
+    readable_size,
+)
+
+if TYPE_CHECKING:
+    from hermes_digup.doctor import Report
+
+WIDTH = 80
+WIDEST = 100
+STATE_STYLES = {"ok": "green", "warn": "yellow", "FAIL": "bold red", "skip": "dim"}
+
+
+class Printer:
+    """Prints to one console; by default to standard output, at most 100 columns wide."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or _console()
+
+    def search(self, answer: SearchAnswer) -> None:
+        for number, hit in enumerate(answer.hits, start=1):
+            self._hit(number, hit)
+        self._notes(answer)
+
+    def listing(self, answer: BrowseAnswer) -> None:
+        table = _plain_table()
+        for file in answer.files:
+            table.add_row(
+                Text(file.modified, "dim"),
+                Text(file.kind),
+                Text(readable_size(file.size_bytes)),
+                Text(file.path),
+            )
+        if answer.files:
+            self._console.print(table, soft_wrap=True)
+            machines = ", ".join(sorted({file.machine for file in answer.files}))
+            more = f"; more with --offset {answer.next_offset}" if answer.next_offset is not None else ""
+            self._line(f"{len(answer.files)} of {answer.total} files on {machines}{more}", "dim")
+        self._notes(answer)
+
+    def passage(self, answer: PassageAnswer) -> None:
+        if answer.text:
+            place = f", {answer.place}" if answer.place else ""
+            self._line(f"{answer.path}{place} (on {answer.machine})", "bold")
+            self._text(answer.text)
+        if answer.text and (answer.more_before or answer.more_after):
+            self._line("There is more around it: --context 1 to 3", "dim")
+        self._notes(answer)
+
+    def file(self, answer: FileAnswer) -> None:
+        if answer.text:
+            self._line(f"{answer.path} (on {answer.machine})", "bold")
+            self._text(answer.text)
+        if answer.next_offset is not None:
+            self._line(f"More with --offset {answer.next_offset} (of {answer.total_chars} characters)", "dim")
+        self._notes(answer)
+
+    def status(self, answer: StatusAnswer) -> None:
+        for source in answer.sources:
+            self._source(source)
+        if answer.embedding:
+            self._embedding(answer.embedding)
+        if answer.searches:
+            self._line(answer.searches)
+        self._notes(answer)
+
+    def outcome(self, source: str, state: str, reason: str, note: str) -> None:
+        """One line of `publish`."""
+        rest = ". ".join(each for each in (reason, note) if each)
+        self._line(f"{source}: {state}" + (f": {rest}" if rest else ""))
+
+    def fields(self, values: Mapping[str, object]) -> None:
+        """Names and values, aligned."""
+        table = _plain_table()
+        for name, value in values.items():
+            table.add_row(Text(name, "dim"), Text(str(value)))
+        self._console.print(table)
+
+    def report(self, report: Report) -> None:
+        """Doctor's lines: state, check, detail; the fix below."""
+        table = _plain_table()
+        for row in report.rows:
+            detail = Text(row.detail)
+            if row.fix:
+                detail.append(f"\nfix: {row.fix}", "italic")
+            table.add_row(Text(row.state, STATE_STYLES[row.state]), Text(row.check), detail)
+        self._console.print(table)
+        self._line(report.verdict, "bold")
+
+    def _hit(self, number: int, hit: FoundPassage) -> None:
+        head = Text(f"{number}. ")
+        head.append(hit.path, "bold")
+        head.append(f"  {hit.place}" if hit.place else "")
+        head.append(f"  line {hit.line}" if hit.line is not None else "")
+        self._console.print(head, soft_wrap=True)
+        facts = [hit.kind, hit.modified, readable_size(hit.size_bytes), f"on {hit.machine}", _why(hit)]
+        facts += ["weaker match"] if hit.weaker_match else []
+        self._below(Text(" · ".join(each for each in facts if each), "dim"))
+        if hit.excerpt:
+            self._below(_marked(hit.excerpt))
+        self._console.print(Text(f"   {_open_line(hit)}", "cyan"), soft_wrap=True)
+        self._console.print(Text(f"   id {hit.segment_id}", "dim"), soft_wrap=True)
+
+    def _source(self, source: SourceFacts) -> None:
+        if not source.usable:
+            self._line(f"{source.machine}: not in use", "bold yellow")
+            self._below(Text(source.problem or ""))
+            return
+        age = f", {source.age} ago" if source.age else ""
+        self._line(f"{source.machine}: synced {source.synced or 'never'}{age}", "bold")
+        if source.problem:
+            self._below(Text(f"a newer copy is refused: {source.problem}", "yellow"))
+        for name, facts in (("files", source.files), ("code", source.code)):
+            self._below(_index(name, facts))
+
+    def _embedding(self, facts: EmbeddingFacts) -> None:
+        words = {
+            "not_set": "none set",
+            "not_asked": f"{facts.url}, not asked yet",
+            "ok": f"{facts.url} answers in {facts.answer_ms} ms with {facts.model}",
+            "failing": f"failing since {facts.since}: {facts.problem}",
+        }
+        self._line(f"embedding server: {words[facts.state]}")
+
+    def _notes(self, answer: Answer) -> None:
+        if answer.message:
+            self._line(answer.message, "yellow" if answer.status != "ok" else "")
+        for notice in answer.warnings:
+            since = f" (since {notice.since})" if notice.since else ""
+            self._line(f"note: {notice.message}{since}", "yellow")
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._console.print(Text(text, style))
+
+    def _text(self, text: str) -> None:
+        """A passage as it is: lines are the file's own and are not folded."""
+        self._console.print(Text(text), soft_wrap=True)
+
+    def _below(self, text: Text) -> None:
+        self._console.print(Padding(text, (0, 0, 0, 3)))
+
+
+def _console() -> Console:
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH
+    return console
+
+
+def _plain_table() -> Table:
+    return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def _marked(excerpt: str) -> Text:
+    """The excerpt; what stands in « » also bold."""
+    text = Text(excerpt)
+    text.highlight_regex(r"«[^«»]*»", "bold")
+    return text
+
+
+def _why(hit: FoundPassage) -> str:
+    meaning = f"meaning {hit.z:.1f}" if hit.z is not None else ""
+    words = f"words {round(hit.words_found * 100)} %" if hit.words_found else ""
+    return ", ".join(each for each in (meaning, words) if each)
+
+
+def _open_line(hit: FoundPassage) -> str:
+    """A line to paste on the machine the file is on; none for a name that had to be escaped to be shown."""
+    if "\\u" in hit.path.lower():
+        return f"(on {hit.machine}; its name holds signs that cannot be pasted)"
+    return f"open -R {shlex.quote(hit.path)}   # on {hit.machine}"
+
+
+def _index(name: str, facts: IndexFacts | None) -> Text:
+    if facts is None:
+        return Text(f"{name}: off", "dim")
+    kinds = ", ".join(f"{count} {kind}" for kind, count in facts.by_kind.items())
+    waiting = _states(list(facts.by_state.items()))
+    return Text(
+        f"{name}: {facts.files} ({kinds}); schema {facts.schema_version}, {facts.vectors} vectors{waiting}"
+    )
+
+
+def _states(states: Sequence[tuple[str, int]]) -> str:
+    others = ", ".join(f"{count} {state}" for state, count in states if state != "done")
+    return f"; {others}" if others else ""
