@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -32,9 +32,9 @@ MODALITIES = ("none", "text", "image", "audio")
 class File:
     """One file that DigUp knows, on the machine that DigUp runs on.
 
-    Units: size in bytes; modified_unix in seconds since 1970. `path` is text of another machine, in any Unicode
-    spelling; `kind` and `state` are as stored, also when they are unknown to us. `info` is empty when it is not an
-    object of strings.
+    Units: size in bytes; modified_unix in seconds since 1970. `path` is text of another machine, in any
+    Unicode spelling; `kind` and `state` are as stored, also when they are unknown to us. `info` is empty when
+    it is not an object of strings.
     """
 
     id: int
@@ -70,6 +70,22 @@ class Passage(Segment):
     text: str | None
 
 
+class KeywordRow(NamedTuple):
+    """A segment whose text matches a query, with its file's kind as stored."""
+
+    file: int
+    segment: int
+    file_kind: str
+
+
+class PhraseRow(NamedTuple):
+    """A segment of one file that holds a phrase, with its text as written."""
+
+    segment: int
+    loc: float | None
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class FolderFilter:
     """A folder whose files alone are wanted. Made by `folder_filter`, compared by canonical equivalence.
@@ -87,8 +103,8 @@ class FolderFilter:
 def folder_filter(text: str | None, home: str | None) -> FolderFilter | None:
     """The folder a person or a model meant; None (no filter) when the text is empty.
 
-    `~` is the home folder of the machine the files are on. A path that does not start at the root is taken from
-    that home. Trailing and doubled slashes, `.` and `..` mean what they mean in a shell.
+    `~` is the home folder of the machine the files are on. A path that does not start at the root is taken
+    from that home. Trailing and doubled slashes, `.` and `..` mean what they mean in a shell.
     """
     wanted = unicodedata.normalize("NFC", (text or "").strip())
     if not wanted:

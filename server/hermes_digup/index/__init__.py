@@ -1,9 +1,11 @@
-"""DigUp's files, opened: checked databases, packed vectors, one immutable snapshot, and the shelf that swaps it."""
+"""DigUp's files, opened: checked databases, packed vectors, immutable snapshots, the shelf that swaps them."""
 
 from __future__ import annotations
 
 from hermes_digup.index.checks import check_database
-from hermes_digup.index.database import Counts, Database
+from hermes_digup.index.database import Database
+from hermes_digup.index.door import stopping_when
+from hermes_digup.index.listing import Counts, Unfinished
 from hermes_digup.index.packed import PACKED_FORMAT, pack_vectors, packed_name
 from hermes_digup.index.shelf import Shelf
 from hermes_digup.index.snapshot import Snapshot, open_snapshot
@@ -16,9 +18,11 @@ __all__ = [
     "FolderFilter",
     "Shelf",
     "Snapshot",
+    "Unfinished",
     "check_database",
     "folder_filter",
     "open_snapshot",
     "pack_vectors",
     "packed_name",
+    "stopping_when",
 ]

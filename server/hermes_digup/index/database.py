@@ -1,69 +1,214 @@
-"""One opened DigUp database with its vectors: answers what ranking and the tools ask, and ranks nothing."""
+"""One opened DigUp database with its vectors: answers what ranking asks, and ranks nothing.
+
+What the tools ask (a file, its passages, a listing, counts) is in `listing`; both share the connections here.
+"""
 
 from __future__ import annotations
 
+import json
+import sqlite3
+import threading
 from collections.abc import Collection
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hermes_digup.records import File, FolderFilter, Passage
+import numpy as np
+
+from hermes_digup.errors import NoIndexError, RefusedCopyError
+from hermes_digup.index import kernel, listing
+from hermes_digup.index.connections import Connections
+from hermes_digup.index.door import as_text, as_text_or_none, askable
+from hermes_digup.index.listing import Counts, Wanted
+from hermes_digup.index.packed import UnfitError, map_packed
+from hermes_digup.index.shapes import (
+    FILE_COLUMNS,
+    PASSAGE_COLUMNS,
+    SEGMENT_COLUMNS,
+    TEXT,
+    file_of,
+    segment_of,
+)
+from hermes_digup.index.vectors import read_vectors
+from hermes_digup.records import File, FolderFilter, KeywordRow, Passage, PhraseRow, Segment, VectorRows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from hermes_digup.records import Vector
 
+CODE_FILE: Final = "code.sqlite"
+KNOWN_SCHEMA: Final = 5
 
-class Unfinished(NamedTuple):
-    """A long file that DigUp has read only up to a page or piece."""
+_FOLDERS_KEPT: Final = 8
 
-    path: str
-    read_to: int
-    read_end: int
+# FTS5 must walk its own lists once: with a bare `rowid IN` it would start afresh for every number.
+_BEST_ROWS: Final = """
+    SELECT f.id, k.id, f.kind FROM (
+        SELECT rowid AS id, bm25(fts, 3.0, 1.0) AS score FROM fts WHERE fts MATCH ?1 {inside}
+        ORDER BY score, id LIMIT ?2
+    ) k JOIN segments s ON s.id = k.id JOIN files f ON f.id = s.file ORDER BY k.score, k.id
+"""
+_INSIDE: Final = "AND +rowid IN (SELECT id FROM segments WHERE file IN (SELECT value FROM json_each(?3)))"
+_FILES_MATCHING: Final = """
+    SELECT DISTINCT s.file FROM fts CROSS JOIN segments s ON s.id = fts.rowid
+    WHERE fts MATCH ?1
+      AND +fts.rowid IN (SELECT id FROM segments WHERE file IN (SELECT value FROM json_each(?2)))
+"""
+_PHRASE_ROWS: Final = f"""
+    SELECT {PASSAGE_COLUMNS} FROM fts t CROSS JOIN segments s ON s.id = t.rowid
+    WHERE t.fts MATCH ?1 AND +t.rowid IN (SELECT id FROM segments WHERE file = ?2)
+    ORDER BY s.loc, s.id LIMIT ?3
+"""  # noqa: S608 - constants only
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What an index holds."""
+class _Vectors(NamedTuple):
+    rows: VectorRows
+    matrix: NDArray[np.float16]
 
-    files_by_kind: dict[str, int]
-    files_by_state: dict[str, int]
-    segments: int
-    vectors: int
-    scale_vectors: int
-    bad_info_rows: int
-    unfinished: list[Unfinished]
+
+class _Inside(NamedTuple):
+    """The files inside a folder, also as one parameter of a query."""
+
+    files: frozenset[int]
+    bundle: str
 
 
 class Database:
     """One opened, unchanging DigUp database.
 
-    Threads: safe; each thread gets a connection of its own. Raises: RefusedCopyError when the file turns out damaged.
+    Threads: safe; a connection is used by one at a time, and new ones are opened as needed.
+    Raises, everywhere: RefusedCopyError when the file turns out damaged; BusyError inside `stopping_when`.
     """
 
-    path: Path
-    is_code: bool
-    schema: int
-    vector_source: str | None
-    vectors_from: str  # "packed" or "rows"
-    warnings: tuple[str, ...]
-
     def __init__(self, path: Path, *, packed: Path | None = None) -> None:
-        raise NotImplementedError
+        """Opens a database, with its packed vectors if they fit.
+
+        Raises: NoIndexError when there is no such file; RefusedCopyError.
+        """
+        self.path = path
+        self.is_code = path.name == CODE_FILE
+        self.warnings: tuple[str, ...] = ()
+        self._folders: dict[FolderFilter, _Inside] = {}
+        self._lock = threading.Lock()
+        self._vectors: _Vectors | None = None
+        self._connections = Connections(path)
+        if not path.is_file():
+            raise NoIndexError(f"There is no {path.name}", where=str(path.parent))
+        try:
+            with self._connections.one() as connection:
+                self.schema: int = connection.execute("PRAGMA user_version").fetchone()[0]
+                self.vector_source = _vector_source(connection)
+                self.vectors_from, self._vectors = self._loaded(connection, packed)
+        except BaseException:
+            self._connections.close()
+            raise
+        if self.schema > KNOWN_SCHEMA:
+            self._warn(
+                f"{path.name} has DigUp's schema {self.schema}, newer than the {KNOWN_SCHEMA} known here"
+            )
+
+    def close(self) -> None:
+        """Closes the file; a query still at work ends first."""
+        self._connections.close()
+        self._vectors = None
+
+    def interrupt(self) -> None:
+        """Stops every query at work in this database, whoever asked."""
+        self._connections.interrupt()
+
+    # What ranking asks.
+
+    def vector_rows(self) -> VectorRows:
+        """The columns of every stored vector, in order of (file, segment)."""
+        return self._opened().rows
+
+    def cosines(self, query: Vector) -> NDArray[np.float32]:
+        """Dot products of the query with every stored vector. Shapes: query (768,); result (n,)."""
+        return kernel.cosines(self._opened().matrix, query)
+
+    def files_in(self, folder: FolderFilter) -> frozenset[int]:
+        """Numbers of all files inside a folder, at any depth."""
+        return self._inside(folder).files
+
+    def keyword_rows(self, match: str, limit: int, folder: FolderFilter | None) -> list[KeywordRow]:
+        """Segments that match an FTS expression, best bm25 first, then by number; in a folder if given."""
+        parameters: list[object] = [askable(match), limit]
+        if folder is not None:
+            parameters.append(self._inside(folder).bundle)
+        sql = _BEST_ROWS.format(inside=_INSIDE if folder is not None else "")
+        with self._connections.one() as connection, closing(connection.execute(sql, parameters)) as cursor:
+            return [KeywordRow(file, segment, as_text(kind)) for file, segment, kind in cursor]
+
+    def files_matching(self, match: str, files: Collection[int]) -> set[int]:
+        """Which of these files match an FTS expression in any of their rows, the name row included."""
+        with self._connections.one() as connection:
+            found = connection.execute(_FILES_MATCHING, (askable(match), _bundle(files))).fetchall()
+        return {file for (file,) in found}
+
+    def phrase_rows(self, match: str, file: int, limit: int) -> list[PhraseRow]:
+        """The rows of one file that match, in order of loc (none first)."""
+        with self._connections.one() as connection:
+            found = connection.execute(_PHRASE_ROWS, (askable(match), file, limit)).fetchall()
+        return [PhraseRow(row[0], segment_of(row).loc, as_text(row[-1])) for row in found]
+
+    def marked(self, match: str, segment: int) -> str:
+        """The text index's own snippet of a segment, matches in « »; empty when it does not match."""
+        sql = "SELECT snippet(fts, 1, '«', '»', '…', 12) FROM fts WHERE fts MATCH ? AND rowid = ?"
+        return self._one_text(sql, (askable(match), segment)) or ""
+
+    def original(self, segment: int) -> str | None:
+        """A segment's text as written when normalising changed it, else None."""
+        return self._one_text("SELECT original FROM fts WHERE rowid = ?", (segment,))
+
+    def text(self, segment: int) -> str | None:
+        """A segment's text as written; None when it has none."""
+        return self._one_text(f"SELECT {TEXT} FROM fts t WHERE t.rowid = ?", (segment,))  # noqa: S608 - constant
+
+    def files(self, numbers: Collection[int]) -> dict[int, File]:
+        """The files with these numbers."""
+        sql = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+        with self._connections.one() as connection:
+            return {row[0]: file_of(row) for row in connection.execute(sql, (_bundle(numbers),)).fetchall()}
+
+    def segments(self, numbers: Collection[int]) -> dict[int, Segment]:
+        """The segments with these numbers."""
+        sql = f"SELECT {SEGMENT_COLUMNS} FROM segments s WHERE s.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+        with self._connections.one() as connection:
+            return {
+                row[0]: segment_of(row) for row in connection.execute(sql, (_bundle(numbers),)).fetchall()
+            }
+
+    def file_kinds(self, numbers: Collection[int]) -> dict[int, str]:
+        """The kinds, as stored, of the files with these numbers."""
+        return {number: file.kind for number, file in self.files(numbers).items()}
+
+    # What the tools ask.
 
     def counts(self) -> Counts:
-        raise NotImplementedError
+        """What this index holds; reads every file's row."""
+        with self._connections.one() as connection:
+            return listing.counts(connection, len(self.vector_rows().segment))
 
     def file(self, path: str) -> File | None:
-        raise NotImplementedError
+        """The file with a path, in any Unicode spelling."""
+        with self._connections.one() as connection:
+            return listing.file_at(connection, path)
 
     def file_by_id(self, number: int) -> File | None:
-        raise NotImplementedError
+        """The file with a number."""
+        with self._connections.one() as connection:
+            return listing.file_numbered(connection, number)
 
     def segment(self, number: int) -> Passage | None:
-        raise NotImplementedError
+        """The segment with a number, with its text as written."""
+        with self._connections.one() as connection:
+            return listing.passage_numbered(connection, number)
 
     def passages(self, file: int) -> list[Passage]:
-        raise NotImplementedError
+        """A file's segments in reading order (page, piece, line, second), without its name's."""
+        with self._connections.one() as connection:
+            return listing.passages(connection, file)
 
     def browse(
         self,
@@ -74,13 +219,70 @@ class Database:
         limit: int = 20,
         offset: int = 0,
     ) -> tuple[list[File], int]:
-        raise NotImplementedError
+        """One page of files, newest first, and how many there are in all. Filters None: any."""
+        with self._connections.one() as connection:
+            return listing.browse(connection, Wanted(kinds, folder, name_contains), limit, offset)
 
     def samples(self, count: int) -> list[tuple[Passage, File, Vector]]:
-        raise NotImplementedError
+        """Passages with their stored vectors whose embedded text can be made again, of several files."""
+        with self._connections.one() as connection:
+            return listing.samples(connection, count, is_code=self.is_code)
 
-    def interrupt(self) -> None:
-        raise NotImplementedError
+    def _opened(self) -> _Vectors:
+        if self._vectors is None:
+            raise RefusedCopyError(f"{self.path.name} is closed", where=str(self.path))
+        return self._vectors
 
-    def close(self) -> None:
-        raise NotImplementedError
+    def _inside(self, folder: FolderFilter) -> _Inside:
+        with self._lock:
+            known = self._folders.get(folder)
+        if known is None:
+            known = self._look_into(folder)
+            with self._lock:
+                if len(self._folders) >= _FOLDERS_KEPT:
+                    self._folders.clear()
+                self._folders[folder] = known
+        return known
+
+    def _look_into(self, folder: FolderFilter) -> _Inside:
+        with self._connections.one() as connection:
+            rows = connection.execute("SELECT id, path FROM files")
+            files = frozenset(number for number, path in rows if folder.contains(as_text(path)))
+        return _Inside(files, _bundle(files))
+
+    def _one_text(self, sql: str, parameters: tuple[object, ...]) -> str | None:
+        with self._connections.one() as connection:
+            row = connection.execute(sql, parameters).fetchone()
+        return as_text_or_none(row[0]) if row else None
+
+    def _loaded(self, connection: sqlite3.Connection, packed: Path | None) -> tuple[str, _Vectors]:
+        if packed is not None:
+            try:
+                rows, matrix, passed_over = map_packed(packed, self.path)
+            except UnfitError as error:
+                self._warn(f"{packed.name} is not used: {error}; the vectors were read from {self.path.name}")
+            else:
+                self._warn_of(passed_over)
+                return "packed", _Vectors(rows, matrix)
+        rows, matrix, passed_over = read_vectors(connection)
+        self._warn_of(passed_over)
+        return "rows", _Vectors(rows, matrix)
+
+    def _warn_of(self, passed_over: int) -> None:
+        if passed_over:
+            self._warn(
+                f"{passed_over} vectors in {self.path.name} hold no finite numbers and are passed over"
+            )
+
+    def _warn(self, sentence: str) -> None:
+        self.warnings += (sentence,)
+
+
+def _vector_source(connection: sqlite3.Connection) -> str | None:
+    row = connection.execute("SELECT value FROM meta WHERE key = 'vector_source'").fetchone()
+    return (as_text(row[0]) or None) if row else None
+
+
+def _bundle(numbers: Collection[int]) -> str:
+    """Numbers as one parameter, so that the SQL stays the same and prepared."""
+    return json.dumps(list(numbers))

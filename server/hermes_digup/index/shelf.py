@@ -1,4 +1,4 @@
-"""The snapshot a running server answers from: sees `current` move, opens the new one beside the old, swaps."""
+"""The snapshot a running server answers from: sees `current` move, opens the new one, swaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One generation, opened: its main index, its code index if there is one, and what the generation says of itself."""
+"""One generation, opened: its main index, its code index if there is one, and what it says of itself."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Snapshot:
 
 
 def open_snapshot(folder: Path, *, machine: str) -> Snapshot:
-    """Opens a generation, or any folder with an `index.sqlite` that nobody changes, and holds a shared lock on it.
+    """Opens a generation, or any folder with an index that nobody changes, and holds a shared lock on it.
 
     Raises: NoIndexError when there is no index; RefusedCopyError when it cannot be served.
     """

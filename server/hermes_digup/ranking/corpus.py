@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from hermes_digup.records import File, FolderFilter, Segment, VectorRows
+from hermes_digup.records import File, FolderFilter, KeywordRow, PhraseRow, Segment, VectorRows
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from hermes_digup.records import Vector
-
-
-class KeywordRow(NamedTuple):
-    """A segment whose text matches, with its file's kind as stored."""
-
-    file: int
-    segment: int
-    file_kind: str
-
-
-class PhraseRow(NamedTuple):
-    """A segment of one file that holds a phrase, with its text as written."""
-
-    segment: int
-    loc: float | None
-    text: str
 
 
 class Corpus(Protocol):
@@ -47,7 +31,7 @@ class Corpus(Protocol):
         """Numbers of all files inside a folder."""
 
     def keyword_rows(self, match: str, limit: int, folder: FolderFilter | None) -> Sequence[KeywordRow]:
-        """Segments that match an FTS expression, best bm25 first, equal ones by number; inside a folder if given."""
+        """Segments that match an FTS expression, best bm25 first, then by number; in a folder if given."""
 
     def files_matching(self, match: str, files: Collection[int]) -> Collection[int]:
         """Which of these files match an FTS expression in any of their rows, the name row included."""
@@ -56,7 +40,7 @@ class Corpus(Protocol):
         """The rows of one file that match, in order of loc (none first)."""
 
     def marked(self, match: str, segment: int) -> str:
-        """The text index's own snippet of a segment, matches in « »; empty when the segment does not match."""
+        """The text index's own snippet of a segment, matches in « »; empty when it does not match."""
 
     def original(self, segment: int) -> str | None:
         """A segment's text as written when normalising changed it, else None."""
