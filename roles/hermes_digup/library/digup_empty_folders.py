@@ -36,7 +36,7 @@ removed: {description: The folders that went., type: list, elements: str, return
 left: {description: The folders that hold something., type: list, elements: str, returned: always}
 """
 
-import os
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -47,18 +47,16 @@ def main():
         supports_check_mode=True,
     )
     removed, left = [], []
-    for path in module.params["paths"]:
-        if not os.path.isdir(path):
+    for folder in map(Path, module.params["paths"]):
+        if not folder.is_dir():
             continue
-        if set(os.listdir(path)) - {
-            os.path.basename(gone) for gone in removed if os.path.dirname(gone) == path
-        }:
-            left.append(path)
+        if set(folder.iterdir()) - set(removed):
+            left.append(folder)
             continue
-        removed.append(path)
+        removed.append(folder)
         if not module.check_mode:
-            os.rmdir(path)
-    module.exit_json(changed=bool(removed), removed=removed, left=left)
+            folder.rmdir()
+    module.exit_json(changed=bool(removed), removed=list(map(str, removed)), left=list(map(str, left)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Finds a Python on the agent's host that can run the search server. Part of the Ansible run, changes nothing."""
+"""Finds a Python on the agent's host that can run the server. Part of the Ansible run, changes nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ DOCUMENTATION = r"""
 module: digup_python_info
 short_description: Find a Python that can run hermes-digup
 description:
-  - Looks at the given Python, or else at those in the usual places, and returns the first that is new enough, has
-    64 bits, and whose SQLite has FTS5 with DigUp's tokenizer.
+  - Looks at the given Python, or else at those in the usual places, and returns the first that is new enough,
+    has 64 bits, and whose SQLite has FTS5 with DigUp's tokenizer.
 options:
   python:
     description: The only Python to consider, an absolute path. Empty means that one is looked for.
@@ -47,6 +47,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -76,18 +77,18 @@ FOLDERS = ("/usr/bin", "/opt/homebrew/bin", "/usr/local/bin")
 
 
 def candidates(python):
-    """The Pythons to look at, best first: the given one alone, else Ansible's own, the system's, then newer to older."""
+    """The Pythons to look at: the given one alone, else Ansible's own, the system's, newer ones first."""
     if python:
-        return [python if os.path.isabs(python) else shutil.which(python) or python]
+        return [python if Path(python).is_absolute() else shutil.which(python) or python]
     names = ["python3"] + ["python3.%d" % minor for minor in range(14, 9, -1)]
-    found = [sys.executable] + [os.path.join(folder, name) for name in names for folder in FOLDERS]
+    found = [sys.executable] + [str(Path(folder, name)) for name in names for folder in FOLDERS]
     return [path for path in dict.fromkeys(found) if path and os.access(path, os.X_OK)]
 
 
 def look(path):
     """What LOOK prints in the Python at `path`, or None when that is not a Python that runs."""
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603  # our own code, in a Python of this host
             [path, "-I", "-c", LOOK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
         )
         return json.loads(done.stdout.decode()) if done.returncode == 0 else None
@@ -114,9 +115,9 @@ def objection(found, minimum):
 
 
 def choose(looked, minimum):
-    """Picks the first suitable Python, one that can make environments if there is any, and says why not if there is none.
+    """Picks the first suitable Python, if possible one that can make environments.
 
-    `looked` is a list of (path, what `look` returned). Returns (path or "", found or None, problem).
+    `looked` is a list of (path, what `look` returned). Returns (path or "", found or None, why none).
     """
     good = [(path, found) for path, found in looked if not objection(found, minimum)]
     if good:

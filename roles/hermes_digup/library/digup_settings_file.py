@@ -28,7 +28,9 @@ options:
     type: str
     default: ""
   state:
-    description: With C(absent), all keys of I(values) and I(secrets) are removed, and the file too if nothing else is in it.
+    description:
+      - With C(absent), all keys of I(values) and I(secrets) are removed.
+      - The file goes too if nothing else is in it.
     type: str
     choices: [present, absent]
     default: present
@@ -51,16 +53,15 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-others: {description: Names of keys in the file that are not ours., type: list, elements: str, returned: always}
+others: {description: Names of the file's other keys., type: list, elements: str, returned: always}
 """
 
-import os
 import re
-import stat
-import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.digup_text_file import TextFile, TextFileError
 
+PRIVATE = 0o600
 LINE = re.compile(r"^\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$")
 
 
@@ -76,7 +77,7 @@ def parse(line):
 
 
 def render(key, value):
-    """A line that reads back as exactly this value. Nothing is escaped in this grammar, so quotes must only not be eaten."""
+    """A line that reads back as exactly this value: outer blanks and quotes get other quotes around them."""
     quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
     if value != value.strip() or quoted:
         mark = "'" if value[0] == '"' else '"'
@@ -85,7 +86,7 @@ def render(key, value):
 
 
 def merge(lines, wanted):
-    """Lines with the wanted values; an empty value removes the key. Only the first line of a managed key stays."""
+    """Lines with the wanted values; an empty one removes the key. A managed key has one line."""
     merged, seen = [], set()
     for line in lines:
         pair = parse(line)
@@ -100,37 +101,35 @@ def merge(lines, wanted):
     return merged + [render(key, value) for key, value in wanted.items() if value and key not in seen]
 
 
+def difference(path, before, after, managed, secret):
+    """What --diff shows: our keys only, and that a hidden value changes."""
+    old, new = shown(before, managed, secret), shown(after, managed, secret)
+    if before != after and old == new:
+        new += "# a value that is hidden, or a line without effect, changes\n"
+    return {"before_header": path, "after_header": path, "before": old, "after": new}
+
+
 def shown(lines, managed, secret):
     """Our keys as a diff may show them: secrets only as present."""
     pairs = [pair for pair in map(parse, lines) if pair and pair[0] in managed]
     return "".join("%s=%s\n" % (key, "(hidden)" if key in secret else value) for key, value in pairs)
 
 
-def read(path):
-    """The file's lines and mode, or (None, None) when there is none."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as handle:
-            return handle.read().splitlines(), stat.S_IMODE(os.fstat(handle.fileno()).st_mode)
-    except FileNotFoundError:
-        return None, None
+def wishes(params):
+    """All managed keys with their values as text. With state absent every value is empty."""
+    values = {key: str(value) for key, value in dict(params["values"], **params["secrets"]).items()}
+    return dict.fromkeys(values, "") if params["state"] == "absent" else values
 
 
-def write(path, lines):
-    """Replaces the file in one step. Its owner stays the same when root writes."""
-    folder = os.path.dirname(path)
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".config-")  # mode 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as handle:
-            handle.write("".join(line + "\n" for line in lines))
-            handle.flush()
-            os.fsync(handle.fileno())
-        owner = os.stat(path if os.path.exists(path) else folder)
-        if os.getuid() == 0:
-            os.chown(temporary, owner.st_uid, owner.st_gid)
-        os.replace(temporary, path)
-    except OSError:
-        os.unlink(temporary)
-        raise
+def settle(found, wanted, header, absent):
+    """(new lines, or None for no file; whether that is a change)."""
+    before = found.text.splitlines()
+    after = merge(before if found.exists else [line for line in [header] if line], wanted)
+    if absent and not any(line.strip() and line != header for line in after):
+        return None, found.exists
+    if not found.exists:
+        return after, not absent
+    return after, after != before or found.mode != PRIVATE
 
 
 def main():
@@ -144,44 +143,31 @@ def main():
         },
         supports_check_mode=True,
     )
-    path = os.path.realpath(module.params["path"])
-    absent = module.params["state"] == "absent"
-    secret = module.params["secrets"]
-    wanted = {key: str(value) for key, value in dict(module.params["values"], **secret).items()}
+    path, secrets = module.params["path"], set(module.params["secrets"])
+    wanted = wishes(module.params)
     for key, value in wanted.items():
-        if "\n" in value or "\r" in value:
+        if len(value.splitlines()) > 1:
             module.fail_json(
                 msg="The value of %s has more than one line, which %s cannot hold." % (key, path)
             )
-    lines, mode = read(path)
-    before = lines or []
-    start = before if lines is not None else [line for line in [module.params["header"]] if line]
-    after = merge(start, {key: "" for key in wanted} if absent else wanted)
-    gone = absent and not any(line.strip() and line != module.params["header"] for line in after)
-    changed = (
-        lines is not None
-        if gone
-        else (lines is None and not absent) or before != after or mode not in (None, 0o600)
-    )
-    others = sorted({pair[0] for pair in map(parse, after) if pair and pair[0] not in wanted})
-    if changed and not module.check_mode:
-        try:
-            if gone:
-                os.unlink(path)
+    try:
+        found = TextFile(path)
+        after, changed = settle(found, wanted, module.params["header"], module.params["state"] == "absent")
+        if changed and not module.check_mode:
+            if after is None:
+                found.path.unlink()
             else:
-                write(path, after)
-        except OSError as error:
-            module.fail_json(msg="%s could not be written: %s." % (path, error.strerror))
-    hidden = set(secret)
-    diff = {
-        "before_header": path,
-        "after_header": path,
-        "before": shown(before, wanted, hidden),
-        "after": "" if gone else shown(after, wanted, hidden),
-    }
-    if changed and diff["before"] == diff["after"] and before != after:
-        diff["after"] += "# a hidden value changes\n"
-    module.exit_json(changed=changed, others=others, diff=diff)
+                found.write("".join(line + "\n" for line in after), PRIVATE)
+    except TextFileError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg="%s could not be written: %s." % (path, error.strerror))
+    pairs = map(parse, after or [])
+    module.exit_json(
+        changed=changed,
+        others=sorted({pair[0] for pair in pairs if pair and pair[0] not in wanted}),
+        diff=difference(path, found.text.splitlines(), after or [], wanted, secrets),
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Finds Hermes Agent, its homes and its gateways on the agent's host. Part of the Ansible run, changes nothing."""
+"""Finds Hermes Agent, its homes and its gateways on a host. Part of the Ansible run, changes nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ DOCUMENTATION = r"""
 module: hermes_info
 short_description: Find Hermes Agent, its profiles and its gateways
 description:
-  - Looks for the command in the places where Hermes's own installer puts it, asks it for its version, and lists the
-    home folders of the default profile and of all others.
+  - Looks for the command in the places where Hermes's own installer puts it, asks it for its version, and
+    lists the home folders of the default profile and of all others.
 options:
   home:
     description: The home folder of the user who runs Hermes.
@@ -58,12 +58,15 @@ homes:
   returned: always
 every_home: {description: All homes found, in the same form., type: list, elements: dict, returned: always}
 undecided: {description: Whether several profiles exist and none was named., type: bool, returned: always}
+system_gateway: {description: Whether a gateway is a service of the system., type: bool, returned: always}
 unknown: {description: Named profiles that do not exist., type: list, elements: str, returned: always}
 """
 
 import os
 import re
 import subprocess
+import tempfile
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -71,9 +74,9 @@ PROFILE = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
 
 
 def ask(argv, environment, timeout):
-    """Runs a command and returns (exit code, standard output); (-1, "") when it cannot be run or takes too long."""
+    """Runs a command. Returns (exit code, standard output), or (-1, "") when it does not run or end."""
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603  # commands of this host, no shell
             argv,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -88,76 +91,71 @@ def ask(argv, environment, timeout):
 
 def find_command(command, home):
     """The hermes command as an absolute path, or an empty string."""
-    places = (
-        [command]
-        if command
-        else [
-            os.path.join(home, ".local/bin/hermes"),
-            "/usr/local/bin/hermes",
-            os.path.join(home, ".hermes/hermes-agent/venv/bin/hermes"),
-        ]
-    )
-    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), "")
+    usual = [
+        home / ".local/bin/hermes",
+        Path("/usr/local/bin/hermes"),
+        home / ".hermes/hermes-agent/venv/bin/hermes",
+    ]
+    places = [Path(command)] if command else usual
+    return next((str(place) for place in places if place.is_file() and os.access(place, os.X_OK)), "")
 
 
-def version_of(command, home, root):
-    """What `hermes --version` says its version is, or an empty string."""
-    environment = dict(os.environ, HOME=home, HERMES_HOME=root)
-    code, text = ask([command, "--version"], environment, 60)
-    match = re.search(r"\d+\.\d+\.\d+\S*", text) if code == 0 else None
+def version_of(command, home):
+    """What `hermes --version` says, or an empty string. It writes logs, so its home is thrown away."""
+    with tempfile.TemporaryDirectory() as throw_away:
+        environment = dict(os.environ, HOME=str(home), HERMES_HOME=throw_away)
+        code, text = ask([command, "--version"], environment, 60)
+    match = re.search(r"\d+\.\d+\.\d+[^\s,)]*", text) if code == 0 else None
     return match.group(0) if match else ""
 
 
 def python_of(command, root):
     """The Python of Hermes's environment: beside the command itself, or in the installer's place."""
-    if not command:
-        return ""
-    places = [
-        os.path.join(os.path.dirname(os.path.realpath(command)), "python"),
-        os.path.join(root, "hermes-agent/venv/bin/python"),
-    ]
-    return next((place for place in places if os.access(place, os.X_OK)), "")
+    places = [Path(command).resolve().parent / "python"] if command else []
+    places.append(root / "hermes-agent/venv/bin/python")
+    return next((str(place) for place in places if os.access(place, os.X_OK)), "")
 
 
 def profiles_in(root):
     """Names of the profiles below a Hermes home, without the home itself."""
-    folder = os.path.join(root, "profiles")
-    if not os.path.isdir(folder):
+    folder = root / "profiles"
+    if not folder.is_dir():
         return []
-    return sorted(
-        name
-        for name in os.listdir(folder)
-        if PROFILE.match(name) and os.path.isdir(os.path.join(folder, name))
-    )
+    return sorted(item.name for item in folder.iterdir() if PROFILE.match(item.name) and item.is_dir())
 
 
 def active_profile(root):
     """The profile that a plain `hermes` uses: the sticky choice, else the default one."""
     try:
-        with open(os.path.join(root, "active_profile"), encoding="utf-8") as handle:
-            name = handle.read(100).strip()
+        name = (root / "active_profile").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return "default"
     return name if PROFILE.match(name) else "default"
 
 
-def gateway(profile, home):
-    """The gateway's user unit for a profile, as (unit or "", runs)."""
-    unit = "hermes-gateway" + ("" if profile == "default" else "-" + profile) + ".service"
-    if not os.path.isfile(os.path.join(home, ".config/systemd/user", unit)):
-        return "", False
-    environment = dict(os.environ, HOME=home, XDG_RUNTIME_DIR="/run/user/%d" % os.getuid())
-    return unit, ask(["systemctl", "--user", "is-active", "--quiet", unit], environment, 20)[0] == 0
+def gateway(folder, home):
+    """The user unit that names a Hermes home, which is its gateway's, as (unit or "", runs)."""
+    for unit in sorted(home.glob(".config/systemd/user/hermes-gateway*.service")):
+        text = unit.read_text(encoding="utf-8", errors="replace")
+        if re.search("HERMES_HOME=%s/?[\"'\\s]" % re.escape(str(folder)), text + "\n"):
+            return unit.name, is_active(["--user", unit.name], home)
+    return "", False
+
+
+def is_active(unit, home):
+    """Whether systemd runs this unit."""
+    environment = dict(os.environ, HOME=str(home), XDG_RUNTIME_DIR="/run/user/%d" % os.getuid())
+    return ask(["systemctl", "is-active", "--quiet", *unit], environment, 20)[0] == 0
 
 
 def describe(profile, root, home):
     """One home to set up."""
-    folder = root if profile == "default" else os.path.join(root, "profiles", profile)
-    unit, runs = gateway(profile, home)
+    folder = root if profile == "default" else root / "profiles" / profile
+    unit, runs = gateway(folder, home)
     return {
         "profile": profile,
-        "home": folder,
-        "config": os.path.join(folder, "config.yaml"),
+        "home": str(folder),
+        "config": str(folder / "config.yaml"),
         "unit": unit,
         "runs": runs,
     }
@@ -173,16 +171,16 @@ def main():
         },
         supports_check_mode=True,
     )
-    home, wanted = module.params["home"], module.params["profiles"]
-    root = module.params["hermes_home"] or os.path.join(home, ".hermes")
+    home, wanted = Path(module.params["home"]), module.params["profiles"]
+    root = Path(module.params["hermes_home"] or home / ".hermes")
     command = find_command(module.params["command"], home)
     others = profiles_in(root)
-    every = ["default"] + others if os.path.isdir(root) or command else []
+    every = ["default", *others] if root.is_dir() or command else []
     chosen = [name for name in wanted if name in every] if wanted else every[:1]
     module.exit_json(
         changed=False,
         command=command,
-        version=version_of(command, home, root) if command else "",
+        version=version_of(command, home) if command else "",
         python=python_of(command, root),
         profiles=every,
         active=active_profile(root),
@@ -190,6 +188,7 @@ def main():
         every_home=[describe(name, root, home) for name in every],
         undecided=bool(others) and not wanted and not module.params["hermes_home"],
         unknown=[name for name in wanted if name not in every],
+        system_gateway=bool(list(Path("/etc/systemd/system").glob("hermes-gateway*.service"))),
     )
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/python
 """Keeps one entry under mcp_servers in Hermes's config.yaml. Part of the Ansible run.
 
-Hermes rewrites this file itself and drops comments, quotes and order when it does, so nothing here looks at text:
-values are compared, only our own leaves are written, and what the user decided about our entry is kept and reported.
+Hermes rewrites this file itself and drops comments, quotes and order when it does, so nothing here looks at
+text: values are compared, only our own leaves are written, and what the user decided about our entry is kept
+and reported.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ options:
     type: str
     required: true
   entry:
-    description: The values that the entry shall have. Keys of the entry that are not named here are the user's.
+    description:
+      - The values that the entry shall have. Keys of the entry that are not named here are the user's.
     type: dict
     default: {}
   user_keys:
-    description: Keys of I(entry) that are only written with a new entry, because the user may decide otherwise later.
+    description:
+      - Keys of I(entry) that are only written with a new entry, because the user may decide otherwise later.
     type: list
     elements: str
     default: [enabled]
@@ -63,7 +66,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 notes:
-  description: Sentences about what the user decided, and about settings that keep Hermes from showing the tools.
+  description:
+    - Sentences about what the user decided, and about settings that keep Hermes from showing the tools.
   type: list
   elements: str
   returned: always
@@ -71,18 +75,13 @@ notes:
 
 import copy
 import json
+from pathlib import Path
 
+from ansible.module_utils import hermes_config as config
+from ansible.module_utils import hermes_notes as notes
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-from ansible.module_utils.hermes_config import (
-    HAVE_RUAMEL,
-    ConfigError,
-    TextFile,
-    commented,
-    dump,
-    load,
-    plain,
-    same,
-)
+from ansible.module_utils.digup_text_file import TextFile, TextFileError
+from ansible.module_utils.hermes_config import ConfigError, commented, plain, same
 
 SECTION = "mcp_servers"
 
@@ -100,7 +99,7 @@ def correct(entry, wanted):
 
 
 def add_or_correct(document, name, wanted, user_keys):
-    """The document with our entry as it should be. An entry that shares its anchor with another is taken apart first."""
+    """Makes our entry as it should be. One that is shared through an anchor is copied first."""
     servers = document.get(SECTION)
     if not servers:
         document[SECTION] = commented({name: wanted})
@@ -117,7 +116,7 @@ def add_or_correct(document, name, wanted, user_keys):
 
 
 def remove(document, name):
-    """The document without our entry, and without the section if nothing else was in it."""
+    """Takes our entry away, and the section if nothing else was in it."""
     servers = document.get(SECTION)
     if isinstance(servers, dict) and name in servers:
         del servers[name]
@@ -143,60 +142,6 @@ def entry_of(document, name):
     return entry if isinstance(entry, dict) else None
 
 
-def decisions(entry, name):
-    """What the user decided about our entry, one sentence each."""
-    said = []
-    if entry.get("enabled") is False:
-        said.append("%s is switched off (enabled: false) and was left so." % name)
-    if entry.get("url"):
-        said.append("%s has a url, which Hermes prefers to the command; it was left there." % name)
-    tools = entry.get("tools") if isinstance(entry.get("tools"), dict) else {}
-    for key in ("include", "exclude"):
-        if tools.get(key):
-            names = tools[key] if isinstance(tools[key], list) else [tools[key]]
-            said.append("%s keeps its list tools.%s: %s." % (name, key, ", ".join(map(str, names))))
-    return said
-
-
-def hidden(values, name):
-    """Settings of the user that keep our tools from being shown, one sentence each. They are never changed here."""
-    said = []
-    servers = values.get(SECTION) if isinstance(values.get(SECTION), dict) else {}
-    others = {
-        key
-        for key, entry in servers.items()
-        if key != name and not (isinstance(entry, dict) and entry.get("enabled") is False)
-    }
-    platforms = values.get("platform_toolsets") if isinstance(values.get("platform_toolsets"), dict) else {}
-    for platform, names in platforms.items():
-        names = [str(item) for item in names] if isinstance(names, list) else []
-        if "no_mcp" in names:
-            said.append("platform_toolsets.%s says no_mcp, so no MCP server is shown there." % platform)
-        elif others.intersection(names) and name not in names:
-            said.append(
-                "platform_toolsets.%s lists other MCP servers and not %s, so it is hidden there until you add it."
-                % (platform, name)
-            )
-    agent = values.get("agent") if isinstance(values.get("agent"), dict) else {}
-    disabled = agent.get("disabled_toolsets") if isinstance(agent.get("disabled_toolsets"), list) else []
-    for toolset in (name, "mcp-%s" % name):
-        if toolset in disabled:
-            said.append("agent.disabled_toolsets lists %s, so its tools are not shown." % toolset)
-    return said
-
-
-def pinned(path, name, wanted):
-    """Leaves of our entry that the managed layer fixes to something else, as a sentence. An unreadable layer is not ours to judge."""
-    try:
-        entry = entry_of(load(TextFile(path).text, path), name)
-    except ConfigError:
-        return []
-    fixed = sorted(
-        key for key, value in (entry or {}).items() if key in wanted and not same(value, wanted[key])
-    )
-    return ["%s fixes %s of %s and wins over this entry." % (path, ", ".join(fixed), name)] if fixed else []
-
-
 def shown(entry, wanted):
     """Our entry for a diff. Values of variables and headers that are not ours may be secrets."""
     if entry is None:
@@ -209,59 +154,75 @@ def shown(entry, wanted):
     return json.dumps(safe, indent=2, sort_keys=True, default=str) + "\n"
 
 
-def new_text(before, document):
-    """The file's new text. Comments of a file without any setting are kept above it."""
-    if not document:
-        return before if load(before, "") is None else comments_of(before)
-    if load(before, "") is None and before.strip():
-        return before.rstrip("\n") + "\n\n" + dump(document, before)
-    return dump(document, before)
-
-
-def comments_of(text):
-    """What is left of a file when its last setting goes."""
-    return "".join(line + "\n" for line in text.splitlines() if line.startswith("#"))
-
-
-def change(path, params):
-    """(file, its new text, document before, document after). Raises ConfigError when the change would touch anything else."""
-    name, wanted = params["name"], params["entry"]
-    found = TextFile(path)
-    before = load(found.text, path)
-    document = load(found.text, path)
+def change(found, params):
+    """(new text, document before, document after). Raises ConfigError when anything else would change."""
+    name, path = params["name"], params["path"]
+    before, document = config.load(found.text, path), config.load(found.text, path)
     if document is not None and not isinstance(document.get(SECTION), (dict, type(None))):
         raise ConfigError("%s in %s is not a mapping. Mend it, then run this again." % (SECTION, path))
     if params["state"] == "present":
         document = commented({}) if document is None else document
-        add_or_correct(document, name, wanted, params["user_keys"])
+        add_or_correct(document, name, params["entry"], params["user_keys"])
     elif document is not None:
         remove(document, name)
     if same(plain(before or {}), plain(document or {})):
-        return found, found.text, before, before
-    text = new_text(found.text, document)
-    after = load(text, path)
-    if not same(rest(before, name), rest(after, name)) or not same(plain(document or {}), plain(after or {})):
+        return found.text, before, before
+    text = config.render(document, found.text)
+    after = config.load(text, path)
+    if not same(plain(document), plain(after or {})) or not same(rest(before, name), rest(after, name)):
         raise ConfigError(
             "%s in %s cannot be changed without touching other settings. Change it by hand." % (name, path)
         )
-    return found, text, before, after
+    return text, before, after
 
 
-def without_ruamel(module):
-    """What can be said when nothing can be parsed: only whether there is anything to do at all."""
-    path, name = module.params["path"], module.params["name"]
+def put(found, text, path):
+    """Writes the new text; a file that held nothing but our entry goes."""
+    if text or Path(path).is_symlink():
+        found.write(text)
+    else:
+        found.path.unlink()
+
+
+def pinned(path, name, wanted):
+    """What a managed layer fixes of our entry. One that cannot be read is not ours to judge."""
     try:
-        mentioned = name in TextFile(path).text
-    except ConfigError as error:
-        module.fail_json(msg=str(error))
-    if module.params["state"] == "absent" and not mentioned:
+        entry = entry_of(config.load(TextFile(path).text, path), name)
+    except (ConfigError, TextFileError):
+        return []
+    return notes.overruled(path, name, entry or {}, wanted)
+
+
+def without_ruamel(module, found):
+    """What can be said when nothing can be parsed: only whether there is anything to do at all."""
+    name, path = module.params["name"], module.params["path"]
+    absent = module.params["state"] == "absent"
+    if absent and name not in found.text:
         module.exit_json(changed=False, notes=[])
     if module.check_mode:
-        verb = "add or correct" if module.params["state"] == "present" else "remove"
-        module.exit_json(changed=True, notes=["Would %s %s in %s." % (verb, name, path)])
-    module.fail_json(
-        msg=missing_required_lib("ruamel.yaml", reason="to change Hermes's configuration safely")
-    )
+        said = "Would %s %s in %s." % ("remove" if absent else "add", name, path)
+        module.exit_json(changed=True, notes=[said])
+    module.fail_json(msg=missing_required_lib("ruamel.yaml", reason="to change Hermes's settings safely"))
+
+
+def run(module):
+    """Reads, changes and writes. Returns what the module returns."""
+    params = module.params
+    name, path, wanted = params["name"], params["path"], params["entry"]
+    found = TextFile(path)
+    if not config.HAVE_RUAMEL:
+        without_ruamel(module, found)
+    text, before, after = change(found, params)
+    changed = text != found.text
+    if changed and not module.check_mode:
+        put(found, text, path)
+    said = []
+    if params["state"] == "present":
+        said = notes.decided(entry_of(after, name), name) + notes.hidden(plain(after), name)
+        said += pinned(params["managed_path"], name, wanted)
+    old, new = shown(entry_of(before, name), wanted), shown(entry_of(after, name), wanted)
+    diff = {"before_header": path, "after_header": path, "before": old, "after": new}
+    return {"changed": changed, "notes": said, "diff": diff}
 
 
 def main():
@@ -276,34 +237,13 @@ def main():
         },
         supports_check_mode=True,
     )
-    if not HAVE_RUAMEL:
-        without_ruamel(module)
-    path, name, wanted = module.params["path"], module.params["name"], module.params["entry"]
-    present = module.params["state"] == "present"
     try:
-        found, text, before, after = change(path, module.params)
-        changed = text != found.text
-        if changed and not module.check_mode:
-            if text or not found.exists or path != found.path:
-                found.write(text)
-            else:
-                found.remove()
-        notes = pinned(module.params["managed_path"], name, wanted) if present else []
-    except ConfigError as error:
+        module.exit_json(**run(module))
+    except (ConfigError, TextFileError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
-        module.fail_json(
-            msg="%s could not be written: %s. Run this as the user who runs Hermes." % (path, error.strerror)
-        )
-    if present:
-        notes = decisions(entry_of(after, name) or {}, name) + hidden(plain(after), name) + notes
-    diff = {
-        "before_header": path,
-        "after_header": path,
-        "before": shown(entry_of(before, name), wanted),
-        "after": shown(entry_of(after, name), wanted),
-    }
-    module.exit_json(changed=changed, notes=notes, diff=diff)
+        reason = "%s could not be written: %s." % (module.params["path"], error.strerror)
+        module.fail_json(msg=reason + " Run this as the user who runs Hermes.")
 
 
 if __name__ == "__main__":

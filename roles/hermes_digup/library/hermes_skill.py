@@ -8,7 +8,8 @@ DOCUMENTATION = r"""
 module: hermes_skill
 short_description: Install or remove one skill of a Hermes home
 description:
-  - Writes one SKILL.md. The agent may have improved the installed one; such a text is put aside before ours takes its place.
+  - Writes one SKILL.md. The agent may have improved the installed one; such a text is put aside before ours
+    takes its place.
 options:
   content:
     description: The text of SKILL.md. Not needed to remove it.
@@ -50,62 +51,40 @@ kept: {description: Where the agent's own text was put, or empty., type: str, re
 """
 
 import hashlib
-import os
-import tempfile
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.digup_text_file import TextFile, TextFileError
 
 # Holds the sha256 of the text that we installed last: any other text in SKILL.md is somebody's work.
 STAMP = ".installed-by-hermes-digup"
 
 
-def read(path):
-    """A file's text, or None when there is none."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as handle:
-            return handle.read()
-    except FileNotFoundError:
-        return None
-
-
-def write(path, text):
-    """Replaces a file in one step."""
-    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".new-")
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as handle:
-        handle.write(text)
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
-
-
 def digest(text):
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def kept_path(kept_dir, folder, text):
-    """Where a text is put aside: named after its content, so that doing it twice makes one file."""
-    return os.path.join(kept_dir, "%s-%s.md" % (os.path.basename(folder), digest(text)[:8]))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def put_aside(target, text):
-    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-    write(target, text)
+    """Keeps a text. Its name comes from its content, so doing it twice makes one file."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    TextFile(target).write(text, 0o600)
 
 
-def install(folder, text):
-    os.makedirs(folder, exist_ok=True)
-    write(os.path.join(folder, "SKILL.md"), text)
-    write(os.path.join(folder, STAMP), digest(text) + "\n")
+def install(skill, stamp, text):
+    skill.path.parent.mkdir(parents=True, exist_ok=True)
+    skill.write(text, 0o644)
+    stamp.write(digest(text) + "\n", 0o644)
 
 
-def remove(folder):
+def remove(skill, stamp):
     """Removes the skill, and its folder and its category's if nothing else is in them."""
-    for name in ("SKILL.md", STAMP):
-        if os.path.lexists(os.path.join(folder, name)):
-            os.unlink(os.path.join(folder, name))
-    for path in (folder, os.path.dirname(folder)):
-        if os.listdir(path):
+    for file in (skill, stamp):
+        if file.exists:
+            file.path.unlink()
+    for folder in (skill.path.parent, skill.path.parent.parent):
+        if any(folder.iterdir()):
             return
-        os.rmdir(path)
+        folder.rmdir()
 
 
 def main():
@@ -118,33 +97,34 @@ def main():
         },
         supports_check_mode=True,
     )
-    folder, text = module.params["path"], module.params["content"]
+    folder, text = Path(module.params["path"]), module.params["content"]
     present = module.params["state"] == "present"
-    there = read(os.path.join(folder, "SKILL.md"))
-    stamp = (read(os.path.join(folder, STAMP)) or "").strip()
-    theirs = there is not None and digest(there) != stamp and not (present and there == text)
-    kept = kept_path(module.params["kept_dir"], folder, there) if theirs else ""
-    changed = (there != text or stamp != digest(text)) if present else there is not None or bool(stamp)
-    if changed and not module.check_mode:
-        try:
-            if theirs:
-                put_aside(kept, there)
+    try:
+        skill, stamp = TextFile(folder / "SKILL.md"), TextFile(folder / STAMP)
+        ours = {stamp.text.strip()} | ({digest(text)} if present else set())
+        theirs = skill.exists and digest(skill.text) not in ours
+        kept = (
+            Path(module.params["kept_dir"], "%s-%s.md" % (folder.name, digest(skill.text)[:8]))
+            if theirs
+            else None
+        )
+        changed = skill.exists or stamp.exists
+        if present:
+            changed = not skill.exists or skill.text != text or stamp.text.strip() != digest(text)
+        if changed and not module.check_mode:
+            if kept:
+                put_aside(kept, skill.text)
             if present:
-                install(folder, text)
+                install(skill, stamp, text)
             else:
-                remove(folder)
-        except OSError as error:
-            module.fail_json(
-                msg="The skill in %s could not be changed: %s. Run this as the user who runs Hermes."
-                % (folder, error.strerror)
-            )
-    diff = {
-        "before_header": folder,
-        "after_header": folder,
-        "before": there or "",
-        "after": text if present else "",
-    }
-    module.exit_json(changed=changed, kept=kept, diff=diff)
+                remove(skill, stamp)
+    except TextFileError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg="The skill in %s could not be changed: %s." % (folder, error.strerror))
+    diff = {"before_header": str(folder), "after_header": str(folder)}
+    diff.update(before=skill.text, after=text if present else "")
+    module.exit_json(changed=changed, kept=str(kept or ""), diff=diff)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Starts the deployed MCP server as Hermes would and asks for its tools. Part of the Ansible run, changes nothing."""
+"""Starts an MCP server as Hermes would and lists its tools. Part of the Ansible run, changes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ DOCUMENTATION = r"""
 module: mcp_stdio_info
 short_description: List the tools of an MCP server on standard input and output
 description:
-  - Starts a command with the few variables that Hermes passes on, does the MCP handshake, lists the tools and ends it.
+  - Starts a command with the few variables that Hermes passes on, does the MCP handshake, lists the tools and
+    ends it.
   - A server that does not answer is a value, not a failure; see I(problem).
 options:
   command:
@@ -57,11 +58,12 @@ import os
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
 
-class NoAnswer(Exception):
+class NoAnswerError(Exception):
     """The server said nothing that can be used."""
 
 
@@ -76,17 +78,17 @@ def message(method, number=None, params=None):
 
 
 def answer(stream, number):
-    """The result of the request with this number; notifications and log lines in between are skipped."""
+    """The result of the request with this number. Notifications in between are skipped."""
     for line in stream:
         try:
             body = json.loads(line.decode("utf-8", "replace"))
         except ValueError:
-            raise NoAnswer("it printed something that is not the protocol: %r" % line[:80])
+            raise NoAnswerError("it printed something that is not the protocol: %r" % line[:80]) from None
         if isinstance(body, dict) and body.get("id") == number:
             if "result" not in body:
-                raise NoAnswer("it answered with an error: %s" % json.dumps(body.get("error"))[:200])
+                raise NoAnswerError("it answered with an error: %s" % json.dumps(body.get("error"))[:200])
             return body["result"]
-    raise NoAnswer("it ended before it answered")
+    raise NoAnswerError("it ended before it answered")
 
 
 def converse(process):
@@ -105,42 +107,39 @@ def converse(process):
     return tools, "%s %s" % (info.get("name", ""), info.get("version", ""))
 
 
-def run(command, environment, timeout):
-    """Starts the server, talks to it and ends it. Returns (tools, server, problem)."""
-    try:
-        process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-    except OSError as error:
-        return [], "", "%s cannot be started: %s" % (command[0], error.strerror)
-    said = []
-    listener = threading.Thread(target=lambda: said.append(process.stderr.read()), daemon=True)
-    listener.start()
-    watchdog = threading.Timer(timeout, process.kill)
-    watchdog.start()
-    try:
-        tools, server, problem = converse(process) + ("",)
-    except (NoAnswer, OSError) as error:
-        tools, server, problem = [], "", str(error)
-    finally:
-        if watchdog.is_alive():
-            watchdog.cancel()
-            end(process)
-        else:
-            problem = "it did not answer within %d s" % timeout
-        process.wait()
-    listener.join(5)
-    lines = b"".join(said).decode("utf-8", "replace").strip().splitlines()
-    return tools, server, problem + (" (%s)" % lines[-1][:200] if problem and lines else "")
-
-
 def end(process):
-    """Closes the server's input, as a client that leaves does, and ends it if it stays."""
+    """Closes the server's input, as a client that leaves does, and kills it if it stays."""
     try:
         process.stdin.close()
         process.wait(5)
     except (OSError, subprocess.TimeoutExpired):
         process.kill()
+        process.wait()
+
+
+def talk(process, timeout):
+    """Talks to a started server and ends it. Returns what the module returns."""
+    started = time.monotonic()
+    said = []
+    listener = threading.Thread(target=lambda: said.append(process.stderr.read()), daemon=True)
+    listener.start()
+    watchdog = threading.Timer(timeout, process.kill)
+    watchdog.start()
+    tools, server, problem = [], "", ""
+    try:
+        tools, server = converse(process)
+    except (NoAnswerError, OSError) as error:
+        problem = str(error)
+    milliseconds = int((time.monotonic() - started) * 1000)
+    watchdog.cancel()
+    if problem and milliseconds >= timeout * 1000:
+        problem = "it did not answer within %d s" % timeout
+    end(process)
+    listener.join(5)
+    lines = b"".join(said).decode("utf-8", "replace").strip().splitlines()
+    if problem and lines:
+        problem += " (%s)" % lines[-1][:200]
+    return {"tools": tools, "server": server, "problem": problem, "milliseconds": milliseconds}
 
 
 def main():
@@ -155,20 +154,18 @@ def main():
     )
     command = module.params["command"]
     environment = {
-        "PATH": os.pathsep.join([os.path.dirname(command[0]), "/usr/local/bin", "/usr/bin", "/bin"]),
+        "PATH": os.pathsep.join([str(Path(command[0]).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": module.params["home"],
         "LANG": "C.UTF-8",
     }
     environment.update({key: str(value) for key, value in module.params["environment"].items()})
-    started = time.monotonic()
-    tools, server, problem = run(command, environment, module.params["timeout"])
-    module.exit_json(
-        changed=False,
-        tools=tools,
-        server=server,
-        problem=problem,
-        milliseconds=int((time.monotonic() - started) * 1000),
-    )
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  # no shell
+    except OSError as error:
+        problem = "%s cannot be started: %s" % (command[0], error.strerror)
+        module.exit_json(changed=False, tools=[], server="", problem=problem, milliseconds=0)
+    module.exit_json(changed=False, **talk(process, module.params["timeout"]))
 
 
 if __name__ == "__main__":
