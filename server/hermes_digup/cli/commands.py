@@ -6,11 +6,11 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
+from hermes_digup.cli.indexes import opened_service
 from hermes_digup.cli.printing import Printer
 from hermes_digup.errors import NoIndexError, SettingsError
 from hermes_digup.service import (
@@ -18,7 +18,6 @@ from hermes_digup.service import (
     BrowseRequest,
     FileRequest,
     SearchRequest,
-    Service,
     parse_segment_id,
 )
 from hermes_digup.settings import Settings, load
@@ -43,16 +42,6 @@ def run(arguments: argparse.Namespace, environ: Environ) -> int:
     return COMMANDS[arguments.verb](arguments, settings, environ)
 
 
-@contextmanager
-def opened(settings: Settings, environ: Environ) -> Iterator[Service]:
-    """The service for one command."""
-    service = Service(settings, environ=environ)
-    try:
-        yield service
-    finally:
-        service.close()
-
-
 def search(arguments: argparse.Namespace, settings: Settings, environ: Environ) -> int:
     if arguments.code and arguments.kind:
         raise SettingsError("--kind does not go with --code: the code index holds code alone")
@@ -63,13 +52,13 @@ def search(arguments: argparse.Namespace, settings: Settings, environ: Environ) 
         folder=arguments.folder,
         limit=arguments.limit,
     )
-    with opened(settings, environ) as service:
+    with opened_service(settings, environ, keep_looking=False) as service:
         answer = service.search(request)
     return shown(answer, arguments, Printer().search)
 
 
 def read(arguments: argparse.Namespace, settings: Settings, environ: Environ) -> int:
-    with opened(settings, environ) as service:
+    with opened_service(settings, environ, keep_looking=False) as service:
         what = arguments.what
         if parse_segment_id(what):
             passage = service.read_passage(what, context=arguments.context)
@@ -95,7 +84,7 @@ def browse(arguments: argparse.Namespace, settings: Settings, environ: Environ) 
         limit=arguments.limit,
         offset=arguments.offset,
     )
-    with opened(settings, environ) as service:
+    with opened_service(settings, environ, keep_looking=False) as service:
         answer = service.browse_files(request)
     return shown(answer, arguments, Printer().listing)
 
@@ -105,7 +94,7 @@ def status(arguments: argparse.Namespace, settings: Settings, environ: Environ) 
         from hermes_digup.cli.delivery import delivery_status
 
         return delivery_status(settings, arguments.source, as_json=arguments.json)
-    with opened(settings, environ) as service:
+    with opened_service(settings, environ, keep_looking=False) as service:
         answer = service.index_status()
     return shown(answer, arguments, Printer().status)
 
@@ -119,7 +108,7 @@ def publish(arguments: argparse.Namespace, settings: Settings, environ: Environ)
 def doctor(arguments: argparse.Namespace, settings: Settings, environ: Environ) -> int:
     from hermes_digup.doctor import examine
 
-    with opened(settings, environ) as service:
+    with opened_service(settings, environ, keep_looking=False) as service:
         report = examine(settings, service)
     if arguments.json:
         print(json.dumps(report.as_dict(), ensure_ascii=False))

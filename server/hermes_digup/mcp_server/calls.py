@@ -31,7 +31,7 @@ def search_code(service: Service, given: SearchCode, call: Call) -> Answer:
 
 
 def read_passage(service: Service, given: ReadPassage, call: Call) -> Answer:
-    return service.read_passage(given.segment_id, context=given.context)
+    return service.read_passage(given.segment_id, context=given.context, call=call)
 
 
 def read_file(service: Service, given: ReadFile, call: Call) -> Answer:
@@ -42,7 +42,7 @@ def read_file(service: Service, given: ReadFile, call: Call) -> Answer:
         machine=given.machine,
         code=True if given.code else None,
     )
-    return service.read_file(request)
+    return service.read_file(request, call)
 
 
 def browse_files(service: Service, given: BrowseFiles, call: Call) -> Answer:
@@ -53,11 +53,11 @@ def browse_files(service: Service, given: BrowseFiles, call: Call) -> Answer:
         limit=given.limit,
         offset=given.offset,
     )
-    return service.browse_files(request)
+    return service.browse_files(request, call)
 
 
 def index_status(service: Service, given: IndexStatus, call: Call) -> Answer:
-    return service.index_status()
+    return service.index_status(call)
 
 
 RUN: dict[str, Callable[[Service, Any, Call], Answer]] = {

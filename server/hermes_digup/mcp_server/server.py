@@ -12,7 +12,6 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 import anyio
-import anyio.from_thread
 import anyio.to_thread
 from mcp.server import Server, ServerRequestContext
 from mcp.types import (
@@ -84,10 +83,15 @@ class Tools:
         """The work's answer, or None when its time is over; the thread then stops at its next look."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(AT_ONCE)
-        call = Call(check=anyio.from_thread.check_cancelled)
-        with anyio.move_on_after(CALL_S - 0.5):
-            return await anyio.to_thread.run_sync(work, call, limiter=self._limiter, abandon_on_cancel=True)
-        return None
+        call = Call()
+        try:
+            with anyio.move_on_after(CALL_S):
+                return await anyio.to_thread.run_sync(
+                    work, call, limiter=self._limiter, abandon_on_cancel=True
+                )
+            return None
+        finally:
+            call.cancelled.set()
 
     def _listed(self, definition: Definition) -> Tool:
         return Tool(

@@ -19,7 +19,7 @@ from hermes_digup.service.answers import (
 from hermes_digup.service.browsing import BrowseRequest
 from hermes_digup.service.call import CALL_S, Call
 from hermes_digup.service.files import FileRequest
-from hermes_digup.service.library import Corner, Opened, delivered_sources
+from hermes_digup.service.library import Corner, Opened, Source, delivered_sources
 from hermes_digup.service.located import corners
 from hermes_digup.service.notices import KNOWN_SCHEMA, age_of
 from hermes_digup.service.places import readable_age, readable_size
@@ -48,6 +48,7 @@ __all__ = [
     "SearchAnswer",
     "SearchRequest",
     "Service",
+    "Source",
     "SourceFacts",
     "StatusAnswer",
     "age_of",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hermes_digup.service.answers import FileAnswer, Notice
 from hermes_digup.service.library import Corner, Opened
-from hermes_digup.service.located import LONGEST_TEXT, Located, corners, reason_for_no_text
+from hermes_digup.service.located import LONGEST_TEXT, Located, corners, reason_for_no_text, shown_kind
 from hermes_digup.service.notices import no_index, notices_of
 from hermes_digup.service.reading import read_through
 from hermes_digup.service.safe_text import meant_name, safe_name, safe_text, shortened
@@ -116,7 +116,7 @@ def _stretch(opened: Opened, located: Located, request: FileRequest) -> FileAnsw
     known = {
         "machine": corner.machine,
         "path": safe_name(file.path),
-        "kind": file.kind,
+        "kind": shown_kind(file),
         "code": corner.database.is_code,
     }
     text = safe_text(read_through(corner.database.passages(file.id)))

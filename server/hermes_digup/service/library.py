@@ -19,12 +19,27 @@ SETUP_HINT = "Run the playbook's sync on the laptop, then: hermes-digup status"
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """A source's folder, and the name of the machine it is from.
+
+    `problem`: why its newest state is not in use, if whoever fills the folder knows. `hint`: what to do while
+    nothing is published.
+    """
+
+    folder: Path
+    machine: str
+    problem: str | None = None
+    hint: str = SETUP_HINT
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A source that cannot answer. `waiting`: nothing was published yet, or it was retired."""
 
     machine: str
     sentence: str
     waiting: bool
+    hint: str
 
 
 @dataclass(slots=True)
@@ -58,7 +73,7 @@ class Library:
     Threads: any number may open at once.
     """
 
-    def __init__(self, list_sources: Callable[[], Sequence[Path]]) -> None:
+    def __init__(self, list_sources: Callable[[], Sequence[Source]]) -> None:
         self._list_sources = list_sources
         self._shelves: dict[Path, Shelf] = {}
         self._counts: dict[tuple[Path, str], Counts] = {}
@@ -73,11 +88,13 @@ class Library:
                 try:
                     shelf = self._shelf(source)
                     result.snapshots.append(stack.enter_context(shelf.lease()))
-                    if shelf.refused:
-                        result.refused[source.name] = shelf.refused
+                    refused = shelf.refused or source.problem
+                    if refused:
+                        result.refused[source.machine] = refused
                 except DigupError as error:
-                    waiting = isinstance(error, NoIndexError)
-                    result.problems.append(Problem(source.name, str(error), waiting))
+                    waiting = isinstance(error, NoIndexError) and source.problem is None
+                    sentence = source.problem or str(error)
+                    result.problems.append(Problem(source.machine, sentence, waiting, source.hint))
             yield result
 
     def counts(self, corner: Corner) -> Counts:
@@ -99,23 +116,24 @@ class Library:
         for shelf in shelves:
             shelf.close()
 
-    def _shelf(self, source: Path) -> Shelf:
+    def _shelf(self, source: Source) -> Shelf:
         with self._lock:
-            shelf = self._shelves.get(source)
+            shelf = self._shelves.get(source.folder)
             if shelf is None:
-                shelf = self._shelves[source] = Shelf(source, source.name)
+                shelf = self._shelves[source.folder] = Shelf(source.folder, source.machine)
             return shelf
 
 
-def delivered_sources(sources_dir: Path) -> list[Path]:
+def delivered_sources(sources_dir: Path) -> list[Source]:
     """The folders of the delivered sources, by name; none when nothing was ever delivered.
 
     Raises: NoIndexError when the folder cannot be looked into.
     """
     try:
-        return sorted(
-            entry for entry in sources_dir.iterdir() if entry.is_dir() and not entry.name.startswith(".")
-        )
+        entries = sorted(sources_dir.iterdir())
+        return [
+            Source(each, each.name) for each in entries if each.is_dir() and not each.name.startswith(".")
+        ]
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -44,12 +44,17 @@ def reason_for_no_text(file: File) -> str:
     return NO_TEXT_OF.get(file.kind, "DigUp has taken no text from this file")
 
 
+def shown_kind(file: File) -> str:
+    """A file's kind as stored, which may be any words in a newer or a forged index."""
+    return shortened(safe_name(file.kind), 40)
+
+
 def found_file(machine: str, file: File) -> FoundFile:
     """A file as listings show it."""
     return FoundFile(
         machine=machine,
         path=safe_name(file.path),
-        kind=file.kind,
+        kind=shown_kind(file),
         modified=day(file.modified_unix),
         size_bytes=file.size,
     )

@@ -52,7 +52,8 @@ def no_index(kind: type[AnAnswer], opened: Opened) -> AnAnswer:
     if broken:
         message = f"No index can be searched. {shortened(safe_line(broken[0].sentence), 400)}"
     else:
-        message = f"No index has arrived here yet. {SETUP_HINT}"
+        hint = opened.problems[0].hint if opened.problems else SETUP_HINT
+        message = f"No index has arrived here yet. {hint}"
     return kind(status="no_index", message=message)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes_digup.records import File, Passage
 from hermes_digup.service.answers import Notice, PassageAnswer
 from hermes_digup.service.library import Corner, Opened
-from hermes_digup.service.located import LONGEST_TEXT, Located, corners, reason_for_no_text
+from hermes_digup.service.located import LONGEST_TEXT, Located, corners, reason_for_no_text, shown_kind
 from hermes_digup.service.notices import no_index, notices_of
 from hermes_digup.service.places import place
 from hermes_digup.service.reading import Part, merged, parts
@@ -82,7 +82,7 @@ def _passage_answer(
         "segment_id": segment_id,
         "machine": located.corner.machine,
         "path": safe_name(located.file.path),
-        "kind": located.file.kind,
+        "kind": shown_kind(located.file),
     }
     if at is None or not (every[at].text or context):
         return PassageAnswer.model_validate(

@@ -27,6 +27,7 @@ PARTS_NAMED = 3
 PENDING_SHARE = 0.05
 # From where on a hit convinces: all its words, a nearness that chance does not give, or a good deal of both.
 CONVINCING_Z, HELPED_Z, HALF = 3.5, 2.5, 0.5
+ALL_WORDS = 0.999  # shares are added up, so all of twelve may come to a little less than 1
 WEAK = "No hit is convincing: the files may not hold this. Read before relying, or ask in other words."
 
 
@@ -138,7 +139,7 @@ def _shown(found: Found, *, best: float) -> FoundPassage:
 
 def _convinces(hit: Hit) -> bool:
     z = hit.z or 0.0
-    return hit.coverage >= 1 or z >= CONVINCING_Z or (z >= HELPED_Z and hit.coverage >= HALF)
+    return hit.coverage >= ALL_WORDS or z >= CONVINCING_Z or (z >= HELPED_Z and hit.coverage >= HALF)
 
 
 def _nothing(request: SearchRequest, asked: Asked) -> str:

@@ -9,19 +9,32 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from pathlib import Path
+from typing import TypeVar
 
 from hermes_digup.embedding import EmbeddingClient
-from hermes_digup.service.answers import BrowseAnswer, FileAnswer, PassageAnswer, SearchAnswer, StatusAnswer
+from hermes_digup.errors import BusyError
+from hermes_digup.index import stopping_when
+from hermes_digup.service.answers import (
+    Answer,
+    BrowseAnswer,
+    FileAnswer,
+    PassageAnswer,
+    SearchAnswer,
+    StatusAnswer,
+)
 from hermes_digup.service.browsing import BrowseRequest, browse_files
 from hermes_digup.service.call import Call
 from hermes_digup.service.files import FileRequest, read_file
-from hermes_digup.service.library import Library, Opened, delivered_sources
+from hermes_digup.service.library import Library, Opened, Source, delivered_sources
 from hermes_digup.service.passages import read_number, read_passage
 from hermes_digup.service.searching import SearchRequest, run_search
 from hermes_digup.service.status import index_status
 from hermes_digup.service.vectors import Vectors
 from hermes_digup.settings import Settings, Watched
+
+TOO_LATE = (
+    "The search took too long and was ended. Try again with a narrower folder, or fewer and rarer words."
+)
 
 
 class Service:
@@ -35,7 +48,7 @@ class Service:
         settings: Settings,
         *,
         environ: Mapping[str, str],
-        sources: Callable[[], Sequence[Path]] | None = None,
+        sources: Callable[[], Sequence[Source]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`sources` lists the source folders; by default those delivered into the settings' folder."""
@@ -45,29 +58,31 @@ class Service:
 
     def search(self, request: SearchRequest, call: Call | None = None) -> SearchAnswer:
         """search_files and search_code."""
-        with self.opened() as opened:
-            return run_search(opened, self._library, self._vectors, request, call or Call())
+        return self._in_time(
+            SearchAnswer,
+            call,
+            lambda opened, limits: run_search(opened, self._library, self._vectors, request, limits),
+        )
 
-    def read_passage(self, segment_id: str, *, context: int = 0) -> PassageAnswer:
-        with self.opened() as opened:
-            return read_passage(opened, segment_id, context)
+    def read_passage(self, segment_id: str, *, context: int = 0, call: Call | None = None) -> PassageAnswer:
+        return self._in_time(PassageAnswer, call, lambda opened, _: read_passage(opened, segment_id, context))
 
     def read_number(self, number: int, *, context: int = 0) -> PassageAnswer:
         """A passage by DigUp's own number, for the command line."""
-        with self.opened() as opened:
-            return read_number(opened, number, context)
+        return self._in_time(PassageAnswer, None, lambda opened, _: read_number(opened, number, context))
 
-    def read_file(self, request: FileRequest) -> FileAnswer:
-        with self.opened() as opened:
-            return read_file(opened, request)
+    def read_file(self, request: FileRequest, call: Call | None = None) -> FileAnswer:
+        return self._in_time(FileAnswer, call, lambda opened, _: read_file(opened, request))
 
-    def browse_files(self, request: BrowseRequest) -> BrowseAnswer:
-        with self.opened() as opened:
-            return browse_files(opened, request)
+    def browse_files(self, request: BrowseRequest, call: Call | None = None) -> BrowseAnswer:
+        return self._in_time(BrowseAnswer, call, lambda opened, _: browse_files(opened, request))
 
-    def index_status(self) -> StatusAnswer:
-        with self.opened() as opened:
-            return index_status(opened, self._library, self._vectors.client())
+    def index_status(self, call: Call | None = None) -> StatusAnswer:
+        return self._in_time(
+            StatusAnswer,
+            call,
+            lambda opened, _: index_status(opened, self._library, self._vectors.client()),
+        )
 
     def close(self) -> None:
         self._vectors.close()
@@ -76,6 +91,17 @@ class Service:
     def opened(self) -> AbstractContextManager[Opened]:
         """All usable sources, held open until the block ends."""
         return self._library.opened(timedelta(hours=self._watched.current().stale_hours))
+
+    def _in_time(
+        self, kind: type[AnAnswer], call: Call | None, work: Callable[[Opened, Call], AnAnswer]
+    ) -> AnAnswer:
+        """The work's answer, or one that says that its time was over."""
+        limits = call or Call()
+        try:
+            with self.opened() as opened, stopping_when(limits.is_over):
+                return work(opened, limits)
+        except BusyError:
+            return kind(status="timed_out", message=TOO_LATE)
 
 
 def embedding_client(settings: Settings) -> EmbeddingClient | None:

@@ -67,6 +67,7 @@ class Settings(BaseModel):
         "WARNING", alias="DIGUP_LOG_LEVEL", description="What is logged to standard error."
     )
     config_path: Path = Field(description="The settings file, whether or not it is there.")
+    cache_dir: Path = Field(description="Where a copy of a live index is kept.")
     unknown: tuple[str, ...] = Field(
         (), description="A sentence for every DIGUP_ key that means nothing here."
     )
@@ -113,7 +114,14 @@ def load(environ: Mapping[str, str], path: Path | None = None) -> Settings:
         if key in KNOWN and value.strip():
             given[key] = _prepared(key, value.strip(), home)
     try:
-        return Settings.model_validate({**given, "config_path": config_path, "unknown": tuple(unknown)})
+        return Settings.model_validate(
+            {
+                **given,
+                "config_path": config_path,
+                "cache_dir": home / ".cache" / "hermes-digup",
+                "unknown": tuple(unknown),
+            }
+        )
     except ValidationError as error:
         raise _named(error, from_environ, config_path) from None
 
