@@ -32,9 +32,8 @@ from hermes_digup.service.status import index_status
 from hermes_digup.service.vectors import Vectors
 from hermes_digup.settings import Settings, Watched
 
-TOO_LATE = (
-    "The search took too long and was ended. Try again with a narrower folder, or fewer and rarer words."
-)
+AnAnswer = TypeVar("AnAnswer", bound=Answer)
+TOO_LATE = "This took too long and was ended. Try again with a narrower folder, or fewer and rarer words."
 
 
 class Service:
