@@ -59,9 +59,9 @@ class Attempt:
         except DiskFullError:
             return self._failed("the disk is full", disk_full=True)
         except FromTheFutureError as error:
-            return self._failed(str(error))
+            return self._failed(error.what)
         except RefusedCopyError as error:
-            return self._refused(str(error))
+            return self._refused(error.what)
         except OSError as error:
             return self._failed(f"it could not be read or stored: {error.strerror}", disk_full=is_full(error))
 
@@ -82,17 +82,21 @@ class Attempt:
             raise IncompleteError("no manifest.json has arrived yet") from error
         self._generation = manifest.generation
         if self._is_in_use(manifest, linked=True):
-            return self._ended("unchanged")
+            return self._settled("unchanged")
         with complete_landing(layout, manifest) as files:
             if self._is_in_use(manifest, linked=False):
-                return self._ended("unchanged")
+                return self._settled("unchanged")
             if state and (refusal := state.refusal) and self._is_same_content(refusal):
                 return self._refused(refusal.reason)
             generation = self._made(manifest, files)
         switch(layout, generation)
-        if gone := prune(layout):
-            log.info("pruned source=%s generations=%s", layout.name, ",".join(gone))
-        return self._ended("published")
+        return self._settled("published")
+
+    def _settled(self, state: State) -> Outcome:
+        """Old copies go only now; a run that was killed before this left that to the next one."""
+        if gone := prune(self._layout):
+            log.info("pruned source=%s generations=%s", self._layout.name, ",".join(gone))
+        return self._ended(state)
 
     def _made(self, manifest: Manifest, files: list[LandedFile]) -> str:
         """The generation of these files: the one that is there already, or a new one."""

@@ -70,12 +70,16 @@ def sha256_of(descriptor: int) -> tuple[int, str]:
 def write_durably(path: Path, data: bytes) -> None:
     """Puts a whole new file in place: readers see the old one or the new one. Its work name is fixed."""
     beside = path.with_name(f".{path.name}.new")
-    beside.touch(mode=0o600)
-    with beside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.rename(path)
+    try:
+        beside.touch(mode=0o600)
+        with beside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.rename(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
     flush(path.parent)
 
 

@@ -100,7 +100,7 @@ class LiveFolder:
                 self._land()
                 outcome = publish(self.source)
             except DigupError as error:
-                _write_note(self._note_path, key="", problem=plain(str(error)))
+                _write_note(self._note_path, key="", problem=plain(error.what))
                 raise
             _write_note(self._note_path, key="" if outcome.disk_full else key, problem="")
             return outcome

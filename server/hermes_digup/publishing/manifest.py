@@ -103,9 +103,9 @@ def parse_manifest(data: bytes, now: datetime) -> Manifest:
     number = content.get("format")
     if type(number) is int and number > MANIFEST_FORMAT:
         raise RefusedCopyError(
-            f"the manifest has format {number}, newer than this program knows ({MANIFEST_FORMAT})",
+            f"the manifest has format {number}, newer than this program knows ({MANIFEST_FORMAT}); update it with "
+            "ansible-playbook site.yml",
             where=where,
-            fix="Next: update this machine with ansible-playbook site.yml.",
         )
     try:
         manifest = Manifest.model_validate(content)
@@ -118,7 +118,6 @@ def parse_manifest(data: bytes, now: datetime) -> Manifest:
         raise FromTheFutureError(
             f"the manifest is from the future ({latest:%Y-%m-%d %H:%M}; here it is {now:%Y-%m-%d %H:%M} UTC)",
             where=where,
-            fix="Next: check the clocks of both machines.",
         )
     return manifest
 

@@ -46,7 +46,7 @@ class Refusal(BaseModel):
 
     manifest_sha256: str
     stamps: tuple[Stamp, ...]
-    generation: str | None
+    generation: str | None = None
     program: str
     reason: str
 

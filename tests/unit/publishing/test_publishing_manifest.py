@@ -62,10 +62,16 @@ FILE = {"size": 1, "sha256": SHA}
         pytest.param(manifest(files={"../index.sqlite": FILE}), "a file other than", id="a path upward"),
         pytest.param(manifest(files={"/etc/passwd": FILE}), "a file other than", id="an absolute path"),
         pytest.param(manifest(files={"index.sqlite": {"size": -1, "sha256": SHA}}), "size", id="negative"),
-        pytest.param(manifest(files={"index.sqlite": {"size": "1", "sha256": SHA}}), "size", id="size as text"),
+        pytest.param(
+            manifest(files={"index.sqlite": {"size": "1", "sha256": SHA}}), "size", id="size as text"
+        ),
         pytest.param(manifest(files={"index.sqlite": {"size": 1, "sha256": "no"}}), "sha256", id="short sha"),
-        pytest.param(manifest(files={"index.sqlite": {"size": 1, "sha256": SHA + "\n"}}), "sha256", id="newline"),
-        pytest.param(manifest(files={"index.sqlite": {"size": 1, "sha256": SHA.upper()}}), "sha256", id="upper"),
+        pytest.param(
+            manifest(files={"index.sqlite": {"size": 1, "sha256": SHA + "\n"}}), "sha256", id="newline"
+        ),
+        pytest.param(
+            manifest(files={"index.sqlite": {"size": 1, "sha256": SHA.upper()}}), "sha256", id="upper"
+        ),
         pytest.param(manifest(files=[FILE]), "files", id="files as list"),
         pytest.param(manifest(taken_at=1_700_000_000), "taken_at", id="time as number"),
         pytest.param(manifest(taken_at="yesterday"), "taken_at", id="no time"),
@@ -110,7 +116,10 @@ JSON = st.recursive(
 )
 
 
-@given(key=st.sampled_from(["format", "files", "taken_at", "confirmed_at", "schema", "home", "source"]), value=JSON)
+@given(
+    key=st.sampled_from(["format", "files", "taken_at", "confirmed_at", "schema", "home", "source"]),
+    value=JSON,
+)
 def test_any_value_anywhere_is_taken_or_refused(key: str, value: object) -> None:
     try:
         assert isinstance(parse_manifest(manifest(**{key: value}), NOW), Manifest)
