@@ -1,4 +1,4 @@
-"""DigUp's files, opened: checked databases, packed vectors, immutable snapshots, the shelf that swaps them."""
+"""DigUp's files, opened: checked databases, packed vectors, snapshots, the shelf that swaps them."""
 
 from __future__ import annotations
 

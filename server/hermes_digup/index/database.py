@@ -17,12 +17,14 @@ import numpy as np
 
 from hermes_digup.errors import NoIndexError, RefusedCopyError
 from hermes_digup.index import kernel, listing
+from hermes_digup.index.checks import check_shape, try_queries
 from hermes_digup.index.connections import Connections
 from hermes_digup.index.door import as_text, as_text_or_none, askable
 from hermes_digup.index.listing import Counts, Wanted
 from hermes_digup.index.packed import UnfitError, map_packed
 from hermes_digup.index.shapes import (
     FILE_COLUMNS,
+    KNOWN_SCHEMA,
     PASSAGE_COLUMNS,
     SEGMENT_COLUMNS,
     TEXT,
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from hermes_digup.records import Vector
 
 CODE_FILE: Final = "code.sqlite"
-KNOWN_SCHEMA: Final = 5
 
 _FOLDERS_KEPT: Final = 8
 
@@ -82,9 +83,10 @@ class Database:
     """
 
     def __init__(self, path: Path, *, packed: Path | None = None) -> None:
-        """Opens a database, with its packed vectors if they fit.
+        """Opens a database, with its packed vectors if they fit, and tries one query of each kind.
 
-        Raises: NoIndexError when there is no such file; RefusedCopyError.
+        That it is sound as a whole is `check_database`'s word, at publishing. Raises: NoIndexError when
+        there is no such file; RefusedCopyError.
         """
         self.path = path
         self.is_code = path.name == CODE_FILE
@@ -97,9 +99,11 @@ class Database:
             raise NoIndexError(f"There is no {path.name}", where=str(path.parent))
         try:
             with self._connections.one() as connection:
+                check_shape(connection, path)
                 self.schema: int = connection.execute("PRAGMA user_version").fetchone()[0]
                 self.vector_source = _vector_source(connection)
                 self.vectors_from, self._vectors = self._loaded(connection, packed)
+                try_queries(connection)
         except BaseException:
             self._connections.close()
             raise

@@ -59,7 +59,9 @@ def _widened(rows: NDArray[np.float16]) -> NDArray[np.float32]:
     """Finite half-precision numbers as float32: bits are moved, then scaled by the biases' difference."""
     bits = rows.view(np.uint16).astype(np.uint32)
     moved = ((bits & 0x7FFF) << 13) | ((bits & 0x8000) << 16)
-    return np.multiply(moved.view(np.float32), np.float32(2.0**112))
+    widened = moved.view(np.float32)
+    widened *= np.float32(2.0**112)
+    return widened
 
 
 @cache

@@ -108,7 +108,7 @@ def map_packed(path: Path, database: Path) -> Packed:
 
 
 def fingerprint(database: Path) -> bytes:
-    """Tells databases apart without reading all of a large one: its size, header, and pages spread over it."""
+    """Tells databases apart without reading all of one: its size, header, and pages spread over it."""
     digest = hashlib.sha256()
     with database.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size

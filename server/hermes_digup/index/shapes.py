@@ -9,6 +9,8 @@ from typing import Final
 from hermes_digup.index.door import as_number, as_real, as_text, as_text_or_none
 from hermes_digup.records import File, Passage, Segment
 
+KNOWN_SCHEMA: Final = 5
+
 FILE_COLUMNS: Final = "f.id, f.path, f.kind, f.state, f.size, f.mtime, f.info, f.detail"
 SEGMENT_COLUMNS: Final = "s.id, s.file, s.kind, s.modality, s.loc, s.loc_end, s.excerpt"
 TEXT: Final = "coalesce(t.original, t.body)"

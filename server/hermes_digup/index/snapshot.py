@@ -2,39 +2,115 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import fcntl
+import json
+import os
+from contextlib import ExitStack
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Final
 
-from hermes_digup.index.database import Database
+from hermes_digup.errors import BusyError, NoIndexError
+from hermes_digup.index.database import CODE_FILE, Database
+from hermes_digup.index.packed import packed_name
+
+MAIN_FILE: Final = "index.sqlite"
+
+_ABOUT: Final = "generation.json"
+_CONFIRMED: Final = Path("landing") / "confirmed.json"
+_LIMIT_BYTES: Final = 64 * 1024
 
 
 class Snapshot:
-    """One opened generation; never changes."""
+    """One opened generation; never changes. A shared lock on its folder keeps it from being pruned."""
 
-    folder: Path
-    generation: str
-    machine: str
-    home: str | None
-    main: Database
-    code: Database | None
-    taken_at: datetime | None
-    warnings: tuple[str, ...]
+    def __init__(self, folder: Path, *, machine: str) -> None:
+        """Opens a generation.
+
+        Raises: NoIndexError, RefusedCopyError, BusyError as `open_snapshot`.
+        """
+        self.folder = folder
+        self.generation = folder.name
+        self.machine = machine
+        with ExitStack() as stack:
+            stack.callback(os.close, _shared_lock(folder))
+            self.main = _opened(folder / MAIN_FILE)
+            stack.callback(self.main.close)
+            self.code: Database | None = None
+            if (folder / CODE_FILE).is_file():
+                self.code = _opened(folder / CODE_FILE)
+                stack.callback(self.code.close)
+            self._open = stack.pop_all()
+        about = _said(folder / _ABOUT)
+        self.home: str | None = about.get("home") or None
+        self.taken_at: datetime | None = _moment(about.get("taken_at"))
+        self.warnings: tuple[str, ...] = self.main.warnings + (self.code.warnings if self.code else ())
 
     @property
     def confirmed_at(self) -> datetime | None:
         """When the source was last looked at; read afresh, as it moves without a new generation."""
-        raise NotImplementedError
+        return _moment(_said(self.folder.parent.parent / _CONFIRMED).get("confirmed_at"))
 
     def interrupt(self) -> None:
-        raise NotImplementedError
+        """Stops every query at work, whoever asked."""
+        self.main.interrupt()
+        if self.code is not None:
+            self.code.interrupt()
 
     def close(self) -> None:
-        raise NotImplementedError
+        """Closes the databases and lets go of the lock."""
+        self._open.close()
 
 
 def open_snapshot(folder: Path, *, machine: str) -> Snapshot:
     """Opens a generation, or any folder with an index that nobody changes, and holds a shared lock on it.
 
-    Raises: NoIndexError when there is no index; RefusedCopyError when it cannot be served.
+    Raises: NoIndexError when there is no index; RefusedCopyError when it cannot be served; BusyError when it
+    is being taken away at this moment.
     """
-    raise NotImplementedError
+    return Snapshot(folder, machine=machine)
+
+
+def _opened(path: Path) -> Database:
+    return Database(path, packed=path.with_name(packed_name(path)))
+
+
+def _shared_lock(folder: Path) -> int:
+    """A descriptor that holds a shared lock on a folder, which must still be there afterwards."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise NoIndexError(
+            "There is no index",
+            where=str(folder),
+            fix="Run the sync on the laptop, then: hermes-digup status",
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise BusyError("This copy is being taken away", where=str(folder)) from error
+    return descriptor
+
+
+def _said(path: Path) -> dict[str, str]:
+    """The texts of a small JSON object; none when it is missing or anything else."""
+    try:
+        with path.open("rb") as stream:
+            content = json.loads(stream.read(_LIMIT_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {key: value for key, value in content.items() if isinstance(value, str)}
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A time as ISO 8601 writes it, in UTC; None for anything else."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        return None

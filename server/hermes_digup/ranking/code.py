@@ -77,7 +77,7 @@ def definition(name: str, text: str, first: int) -> Definition | None:
 
 
 def first_line(words: Sequence[str], text: str, first: int) -> int | None:
-    """The line to open at, of those that have a word: one that opens a definition, else no comment, else the first.
+    """The line to open at, of those with a word: one that opens a definition, else no comment, else any.
 
     `first` is the number of the text's first line; None when no line has a word.
     """

@@ -151,7 +151,7 @@ class Pointer:
     def _excerpt(
         self, segment: Segment, keyword: KeywordHit | None, segments: dict[int, Segment]
     ) -> str | None:
-        """The marked stretch of this very segment; for a picture without words of its own, of its file's text."""
+        """The marked stretch of this very segment; for a wordless picture, of its file's text."""
         if keyword is None:
             return segment.excerpt
         own = keyword.segment == segment.id
