@@ -103,8 +103,8 @@ def parse_manifest(data: bytes, now: datetime) -> Manifest:
     number = content.get("format")
     if type(number) is int and number > MANIFEST_FORMAT:
         raise RefusedCopyError(
-            f"the manifest has format {number}, newer than this program knows ({MANIFEST_FORMAT}); update it with "
-            "ansible-playbook site.yml",
+            f"the manifest has format {number}, newer than this program knows ({MANIFEST_FORMAT}); "
+            "update it with ansible-playbook site.yml",
             where=where,
         )
     try:

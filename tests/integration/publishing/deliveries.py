@@ -1,4 +1,4 @@
-"""A laptop without the wire: puts deliveries into a source's landing as rsync would, whole files by rename."""
+"""A laptop without the wire: puts deliveries into a landing as rsync would, whole files by rename."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
-from hermes_digup.index import open_snapshot
 from tests.golden import make_index
+
+from hermes_digup.index import open_snapshot
 
 MAIN, CODE = "index.sqlite", "code.sqlite"
 TAKEN = "2026-11-30T17:40:02Z"

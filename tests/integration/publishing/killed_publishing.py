@@ -52,4 +52,5 @@ def run(step: int, source: Path) -> int:
 
 for line in sys.stdin:
     number, _, path = line.rstrip("\n").partition(" ")
-    print(run(int(number), Path(path)), flush=True)
+    sys.stdout.write(f"{run(int(number), Path(path))}\n")
+    sys.stdout.flush()

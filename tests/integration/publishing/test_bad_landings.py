@@ -11,8 +11,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from hermes_digup.publishing import publish, source_status
 from tests.integration.publishing.deliveries import (
     CODE,
     MAIN,
@@ -23,6 +21,8 @@ from tests.integration.publishing.deliveries import (
     mark_in_use,
     sample,
 )
+
+from hermes_digup.publishing import publish, source_status
 
 NEW = sample(mark="2")
 

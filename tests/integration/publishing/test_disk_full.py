@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.integration.publishing.deliveries import Laptop, generations, leftovers, mark_in_use, sample
 
 from hermes_digup.publishing import publish, source_status
-from tests.integration.publishing.deliveries import Laptop, generations, leftovers, mark_in_use, sample
 
 
 @pytest.fixture

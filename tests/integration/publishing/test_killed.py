@@ -1,4 +1,4 @@
-"""Killed at every change to the file system: the old copy or the new one, whole, and the next run finishes."""
+"""Killed at every change to the file system: the old or the new copy, whole, and the next run finishes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.integration.publishing.deliveries import Laptop, generations, leftovers, mark_in_use, sample
 
 from hermes_digup.publishing import publish, source_status
-from tests.integration.publishing.deliveries import Laptop, generations, leftovers, mark_in_use, sample
 
 MOST_STEPS = 80
 
@@ -101,7 +101,7 @@ def test_everything_reaches_the_disk_before_the_name_that_promises_it(
     fsync, rename = os.fsync, Path.rename
 
     def recorded_fsync(descriptor: int) -> None:
-        calls.append("fsync " + os.readlink(f"/proc/self/fd/{descriptor}"))
+        calls.append("fsync " + str(Path(f"/proc/self/fd/{descriptor}").readlink()))
         fsync(descriptor)
 
     def recorded_rename(source: Path, to: Path) -> Path:

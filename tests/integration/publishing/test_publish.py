@@ -10,9 +10,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-
-from hermes_digup.errors import BusyError, NoIndexError
-from hermes_digup.publishing import publish, retire, source_status, sources
 from tests.integration.publishing.deliveries import (
     CODE,
     MAIN,
@@ -23,6 +20,9 @@ from tests.integration.publishing.deliveries import (
     mark_in_use,
     sample,
 )
+
+from hermes_digup.errors import BusyError, NoIndexError
+from hermes_digup.publishing import publish, retire, source_status, sources
 
 NOW = datetime(2026, 11, 30, 17, 45, tzinfo=timezone.utc)
 
@@ -39,7 +39,7 @@ def test_a_delivery_is_published_as_hard_links_with_packed_vectors(laptop: Lapto
 
     current = laptop.source / "current"
     assert (outcome.state, outcome.exit_code) == ("published", 0)
-    assert os.readlink(current) == f"generations/{outcome.generation}"
+    assert str(current.readlink()) == f"generations/{outcome.generation}"
     for name in (MAIN, CODE):
         assert (current / name).samefile(laptop.landing / name)
     assert len(list(current.glob("*.bin"))) == 2

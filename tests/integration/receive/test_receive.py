@@ -1,4 +1,4 @@
-"""The laptop's door to the Pi, with real rsync and rrsync: three words do something, nothing else does anything."""
+"""The laptop's door to the Pi, with real rsync and rrsync: three words do something, nothing else does."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.integration.publishing.deliveries import CODE, MAIN, Laptop, mark_in_use, sample
 
 from hermes_digup.publishing import source_status
-from tests.integration.publishing.deliveries import CODE, MAIN, Laptop, mark_in_use, sample
 
 ROOT = Path(__file__).parents[3]
 RECEIVE = ROOT / "templates" / "pi" / "receive"
@@ -42,7 +42,7 @@ sys.exit(getattr(answer, "exit_code", 0))
 
 
 class Pi:
-    """A folder laid out as on the Pi, under a path with blanks, and a stand-in for ssh that runs the forced command."""
+    """A folder laid out as on the Pi, under a path with blanks, and an ssh that runs the forced command."""
 
     def __init__(self, folder: Path) -> None:
         self.base = folder / "a home" / "hermes digup"
