@@ -17,16 +17,19 @@ from __future__ import annotations
 import argparse
 import base64
 import gzip
+import hashlib
 import importlib
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -157,18 +160,47 @@ def _plain(built: Path, work: Path, about: dict[str, Any]) -> Iterator[Any]:
 
 @contextmanager
 def _delivered(built: Path, work: Path, about: dict[str, Any]) -> Iterator[Any]:
-    """The index packed beside itself, and mapped."""
-    from hermes_digup.index import Database, pack_vectors, packed_name
+    """The index as it comes to the Pi: landed, published, packed and mapped."""
+    from hermes_digup.index import Shelf
+    from hermes_digup.publishing import publish
 
-    packed = built.with_name(packed_name(built))
-    pack_vectors(built, packed)
-    database = Database(built, packed=packed)
+    source = work / "sources" / "golden"
+    landing = source / "landing"
+    landing.mkdir(parents=True)
+    # A code index never travels alone; which main index goes with it makes no difference to its answers.
+    for name in {built.name, "index.sqlite"}:
+        shutil.copyfile(built, landing / name)
+    _write_manifest(landing, about)
+    outcome = publish(source)
+    if outcome.state != "published":
+        raise SystemExit(f"the index was not published: {outcome}")
+    shelf = Shelf(source, source.name)
     try:
-        if database.vectors_from != "packed":
-            raise SystemExit(f"the packed vectors were not used: {database.warnings}")
-        yield database
+        with shelf.lease() as snapshot:
+            database = snapshot.code if built.name == "code.sqlite" else snapshot.main
+            if database is None or database.vectors_from != "packed":
+                raise SystemExit(f"the packed vectors were not used: {snapshot.warnings}")
+            yield database
     finally:
-        database.close()
+        shelf.close()
+
+
+def _write_manifest(landing: Path, about: dict[str, Any]) -> None:
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    files = {
+        path.name: {"size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        for path in sorted(landing.iterdir())
+    }
+    manifest = {
+        "format": 1,
+        "source": "golden",
+        "home": about["home"],
+        "schema": 5,
+        "taken_at": now,
+        "confirmed_at": now,
+        "files": files,
+    }
+    (landing / "manifest.json").write_text(json.dumps(manifest), "utf-8")
 
 
 def _answer(database: Any, query: dict[str, Any]) -> dict[str, Any]:
