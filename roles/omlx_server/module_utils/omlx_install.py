@@ -152,4 +152,4 @@ def _port(value):
         number = int(value)
     except (TypeError, ValueError):
         return 0
-    return number if 0 < number < 65536 else 0
+    return number if 0 < number < 65536 and value is not True else 0
