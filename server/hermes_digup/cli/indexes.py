@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
-from hermes_digup.publishing import LiveFolder
+from hermes_digup.publishing import LiveFolder, source_status, sources
 from hermes_digup.service import Service, Source
 from hermes_digup.settings import Settings
 
@@ -24,7 +25,7 @@ def opened_service(
     """
     live = LiveFolder(settings.index_dir, settings.cache_dir) if settings.index_dir else None
     if live is None:
-        service = Service(settings, environ=environ)
+        service = Service(settings, environ=environ, sources=lambda: delivered(settings.sources_dir))
     else:
         if keep_looking:
             live.start()
@@ -37,6 +38,16 @@ def opened_service(
         service.close()
         if live is not None:
             live.close()
+
+
+def delivered(sources_dir: Path) -> list[Source]:
+    """The laptops' sources that are in use or wanted, each with why its newest delivery is not in use."""
+    found = []
+    for folder in sources(sources_dir):
+        status = source_status(folder)
+        if status.state != "retired":
+            found.append(Source(folder, folder.name, status.reason if status.state == "refused" else None))
+    return found
 
 
 def _source_of(live: LiveFolder) -> Source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_digup.doctor.report import Report, Row
-from hermes_digup.doctor.sources import setting_rows, source_rows
+from hermes_digup.doctor.sources import delivery_rows, setting_rows, source_rows
 from hermes_digup.doctor.vectors import embedding_rows
 from hermes_digup.service import Service, embedding_client
 from hermes_digup.settings import Settings
@@ -18,6 +18,7 @@ def examine(settings: Settings, service: Service) -> Report:
         with service.opened() as opened:
             rows = [
                 *setting_rows(settings),
+                *delivery_rows(settings),
                 *source_rows(settings, opened),
                 *embedding_rows(client, opened),
             ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hermes_digup.doctor.report import Row, State
 from hermes_digup.errors import DigupError
+from hermes_digup.publishing import source_status, sources
 from hermes_digup.service import (
     KNOWN_SCHEMA,
     Corner,
@@ -52,6 +53,28 @@ def source_rows(settings: Settings, opened: Opened) -> Iterator[Row]:
             refused = opened.refused.get(corner.machine)
             if refused:
                 yield Row(f"newer copy of {corner.machine}", "warn", f"refused: {_short(refused)}", SYNC_FIX)
+
+
+def delivery_rows(settings: Settings) -> Iterator[Row]:
+    """What became of the newest delivery of each laptop."""
+    if settings.index_dir is not None:
+        return
+    for folder in sources(settings.sources_dir):
+        status = source_status(folder)
+        name, since = (
+            f"delivery of {folder.name}",
+            f" since {status.since:%Y-%m-%d %H:%M} UTC" if status.since else "",
+        )
+        if status.state == "refused":
+            yield Row(name, "FAIL", f"refused{since}: {_short(status.reason)}", SYNC_FIX)
+        elif status.state == "incomplete":
+            yield Row(name, "warn", f"incomplete{since}: {_short(status.reason)}", SYNC_FIX)
+        elif status.state == "retired":
+            yield Row(name, "skip", "retired: its laptop was taken out")
+        elif status.note:
+            yield Row(name, "warn", _short(status.note), "Free some disk space on this host.")
+        else:
+            yield Row(name, "ok", status.state)
 
 
 def _index_row(corner: Corner) -> Row:

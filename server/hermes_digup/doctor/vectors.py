@@ -8,14 +8,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hermes_digup.doctor.report import Row
 from hermes_digup.embedding import EmbeddingClient
 from hermes_digup.errors import EmbeddingError
-from hermes_digup.records import File, Passage, Vector
+from hermes_digup.records import File, Passage
 from hermes_digup.service import Corner, Opened, corners, safe_line, shortened
+
+if TYPE_CHECKING:
+    from hermes_digup.records import Vector
 
 SAMPLES = 12
 MATCH, CLOSE = 0.98, 0.90

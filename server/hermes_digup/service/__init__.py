@@ -19,7 +19,7 @@ from hermes_digup.service.answers import (
 from hermes_digup.service.browsing import BrowseRequest
 from hermes_digup.service.call import CALL_S, Call
 from hermes_digup.service.files import FileRequest
-from hermes_digup.service.library import Corner, Opened, Source, delivered_sources
+from hermes_digup.service.library import Corner, Opened, Source
 from hermes_digup.service.located import corners
 from hermes_digup.service.notices import KNOWN_SCHEMA, age_of
 from hermes_digup.service.places import readable_age, readable_size
@@ -53,7 +53,6 @@ __all__ = [
     "StatusAnswer",
     "age_of",
     "corners",
-    "delivered_sources",
     "embedding_client",
     "meant_name",
     "parse_segment_id",

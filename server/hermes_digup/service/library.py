@@ -122,24 +122,3 @@ class Library:
             if shelf is None:
                 shelf = self._shelves[source.folder] = Shelf(source.folder, source.machine)
             return shelf
-
-
-def delivered_sources(sources_dir: Path) -> list[Source]:
-    """The folders of the delivered sources, by name; none when nothing was ever delivered.
-
-    Raises: NoIndexError when the folder cannot be looked into.
-    """
-    try:
-        entries = sorted(sources_dir.iterdir())
-        return [
-            Source(each, each.name) for each in entries if each.is_dir() and not each.name.startswith(".")
-        ]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise NoIndexError(
-            f"The folder of the sources cannot be read: {reason}",
-            where=str(sources_dir),
-            fix="Check DIGUP_SOURCES_DIR and the folder's owner.",
-        ) from error

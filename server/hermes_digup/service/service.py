@@ -25,7 +25,7 @@ from hermes_digup.service.answers import (
 from hermes_digup.service.browsing import BrowseRequest, browse_files
 from hermes_digup.service.call import Call
 from hermes_digup.service.files import FileRequest, read_file
-from hermes_digup.service.library import Library, Opened, Source, delivered_sources
+from hermes_digup.service.library import Library, Opened, Source
 from hermes_digup.service.passages import read_number, read_passage
 from hermes_digup.service.searching import SearchRequest, run_search
 from hermes_digup.service.status import index_status
@@ -47,12 +47,12 @@ class Service:
         settings: Settings,
         *,
         environ: Mapping[str, str],
-        sources: Callable[[], Sequence[Source]] | None = None,
+        sources: Callable[[], Sequence[Source]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`sources` lists the source folders; by default those delivered into the settings' folder."""
+        """`sources` lists the sources there are now; it is asked at every call."""
         self._watched = Watched(settings, environ=environ, clock=clock)
-        self._library = Library(sources or (lambda: delivered_sources(settings.sources_dir)))
+        self._library = Library(sources)
         self._vectors = Vectors(self._watched.current, embedding_client)
 
     def search(self, request: SearchRequest, call: Call | None = None) -> SearchAnswer:

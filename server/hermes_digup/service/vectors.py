@@ -41,6 +41,7 @@ class Vectors:
         self._lock = threading.Lock()
         self._client: EmbeddingClient | None = None
         self._made_for: tuple[object, ...] | None = None
+        self._told_of: str | None = None
 
     def client(self, *, now: bool = False) -> EmbeddingClient | None:
         """The client for the newest settings; None when no server is set."""
@@ -59,7 +60,7 @@ class Vectors:
         if client is None:
             return Asked(None, (Notice(code="words_only", message=NOT_SET, cause="not_set"),))
         try:
-            return Asked(self._ask(client, text, code=code, deadline=deadline), _other_model(client))
+            return Asked(self._ask(client, text, code=code, deadline=deadline), self._other_model(client))
         except EmbeddingError as error:
             since = minute(client.state().failing_since)
             reason = shortened(safe_line(str(error)), 300)
@@ -74,6 +75,17 @@ class Vectors:
             if renewed is None or renewed is client:
                 raise
             return renewed.query_vector(text, code=code, deadline=deadline)
+
+    def _other_model(self, client: EmbeddingClient) -> tuple[Notice, ...]:
+        """That another model stands in for the one that is set; said once, as it changes little."""
+        state = client.state()
+        with self._lock:
+            if not state.uses_other_model or self._told_of == state.model_used:
+                return ()
+            self._told_of = state.model_used
+        asked, used = safe_line(state.model_asked), shortened(safe_line(state.model_used), 120)
+        message = f"The embedding server has no model {asked}; its EmbeddingGemma 2 {used} is used."
+        return (Notice(code="other_model", message=message),)
 
     def close(self) -> None:
         with self._lock:
@@ -90,7 +102,3 @@ def _what_matters(settings: Settings) -> tuple[object, ...]:
         settings.embed_api_key,
         settings.embed_timeout_s,
     )
-
-
-def _other_model(client: EmbeddingClient) -> tuple[Notice, ...]:
-    return ()

@@ -26,7 +26,7 @@ def passage(
 
 
 def pieces_of(text: str) -> list[Passage]:
-    """Cut as DigUp cuts a document: 1,800 characters, at white space, the next one from 200 before the cut."""
+    """Cut as DigUp cuts a document: 1,800 characters, at white space, the next from 200 before the cut."""
     pieces, start = [], 0
     while start < len(text):
         end = min(start + 1800, len(text))
