@@ -1,6 +1,6 @@
 #!/bin/bash
 # fetch-wheels.sh SUITE
-# Downloads what requirements/server.txt names, once per content of that file, with the
+# Downloads what templates/pi/requirements.txt names, once per content of that file, with the
 # suite's own Python in a throwaway host: its markers and wheel tags are then the right ones.
 # The folder TEST_CACHE_DIR/wheels/SUITE is mounted in every host as /wheels, so that
 # installing there needs no network and takes seconds.
@@ -8,7 +8,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 suite=${1:?which Debian suite: trixie or bookworm}
 engine=${CONTAINER_ENGINE:-podman}
-requirements=$here/../../requirements/server.txt
+requirements=$here/../../templates/pi/requirements.txt
 cache=${TEST_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/hermes-digup/hosts}
 wheels=$cache/wheels/$suite
 
