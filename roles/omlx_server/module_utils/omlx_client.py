@@ -26,7 +26,7 @@ CONNECTION_ARGUMENTS = {
 _MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _RETRIED = (502, 503)
 # Ansible reads all certificates anew for each call, a fifth of a second; without TLS an empty store does.
-_PLAIN = Request(context=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class OmlxError(Exception):
@@ -77,8 +77,8 @@ def exchange(url, method="GET", body=None, headers=None, timeout=10):
         sent["Content-Type"] = "application/json"
         data = json.dumps(body)
     try:
-        # A netrc entry for this machine would replace our header.
-        response = (_PLAIN if url.startswith("http:") else Request()).open(
+        # A new Request each time, because one keeps cookies; no netrc, because its entry would replace our header.
+        response = Request(context=_NO_TLS if url.startswith("http:") else None).open(
             method,
             url,
             data,

@@ -10,7 +10,7 @@ from ansible.module_utils.omlx_restart import loaded_models, reload_models
 CONFIG_TYPE = "embedding_gemma2"
 SERVED_TYPE = "embedding"
 _QUANTISED = re.compile(
-    r"(?i)(?:^|[-_.])(?:\d+ ?bits?|q\d\w*|int\d|(?:mx|nv)?fp[48]|dwq|awq|gptq)(?:$|[-_.])"
+    r"(?i)(?:^|[-_.])(?:\d+[-_]?bits?|q\d\w*|int\d|(?:mx|nv)?fp[48]|dwq|awq|gptq)(?:$|[-_.])"
 )
 _REMEMBERED = "previous load failure"
 
