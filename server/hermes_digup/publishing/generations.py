@@ -6,19 +6,22 @@ A generation's databases are hard links to what arrived: nothing is copied, and 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hermes_digup.errors import DiskFullError
+from hermes_digup.errors import DigupError, DiskFullError, RefusedCopyError
 from hermes_digup.index import check_database, pack_vectors, packed_name
 from hermes_digup.publishing.disk import flush, is_full, remove, write_durably
 from hermes_digup.publishing.landing import LandedFile
 from hermes_digup.publishing.layout import OLD_PREFIX, WORK_PREFIX, Layout
 from hermes_digup.publishing.manifest import CODE
 from hermes_digup.publishing.records import GENERATION_FILE, GenerationRecord
+
+log = logging.getLogger(__name__)
 
 
 class MovedError(Exception):
@@ -37,9 +40,7 @@ def build(layout: Layout, record: GenerationRecord, files: Iterable[LandedFile])
         for file in files:
             _link(file, work / file.name)
         for file in files:
-            check_database(work / file.name, is_code=file.name == CODE)
-        for file in files:
-            pack_vectors(work / file.name, work / packed_name(work / file.name))
+            _prove_and_pack(work / file.name)
         write_durably(work / GENERATION_FILE, record.model_dump_json(exclude_none=True).encode() + b"\n")
         for path in work.iterdir():
             flush(path)
@@ -153,6 +154,19 @@ def _unread(folder: Path) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
+
+
+def _prove_and_pack(database: Path) -> None:
+    """What the checks did not foresee in a stranger's bytes is a refusal too: the next run would end the same."""
+    try:
+        check_database(database, is_code=database.name == CODE)
+        pack_vectors(database, database.with_name(packed_name(database)))
+    except (DigupError, OSError):
+        raise
+    except Exception as error:
+        log.exception("check file=%s", database)
+        what = f"{database.name} could not be checked ({type(error).__name__})"
+        raise RefusedCopyError(what, where=str(database)) from error
 
 
 def _link(file: LandedFile, to: Path) -> None:

@@ -243,7 +243,7 @@ def test_code_search_that_is_turned_off_leaves_the_copy(folder: Path, live: Live
 def test_a_folder_without_an_index_is_named_and_nothing_is_made(tmp_path: Path) -> None:
     live = LiveFolder(tmp_path / "empty", tmp_path / "cache")
 
-    with pytest.raises(NoIndexError, match="index.sqlite"):
+    with pytest.raises(NoIndexError, match=r"index\.sqlite"):
         live.refresh()
 
     assert not (tmp_path / "cache").exists()
@@ -255,7 +255,7 @@ def test_a_file_that_is_no_database_keeps_the_last_copy_and_is_a_problem(
     live.refresh()
     (folder / MAIN).write_bytes(b"no database" * 1000)
 
-    with pytest.raises(RefusedCopyError, match="index.sqlite cannot be copied"):
+    with pytest.raises(RefusedCopyError, match=r"index\.sqlite cannot be copied"):
         live.refresh()
 
     assert live.problem
