@@ -157,7 +157,7 @@ def _unread(folder: Path) -> Iterator[bool]:
 
 
 def _prove_and_pack(database: Path) -> None:
-    """What the checks did not foresee in a stranger's bytes is a refusal too: the next run would end the same."""
+    """What the checks did not foresee in a stranger's bytes is a refusal too: it would end so again."""
     try:
         check_database(database, is_code=database.name == CODE)
         pack_vectors(database, database.with_name(packed_name(database)))

@@ -194,6 +194,28 @@ def test_a_refused_landing_is_not_proved_again_until_it_changes(laptop: Laptop) 
     assert publish(laptop.source).state == "published"
 
 
+def test_what_is_known_of_a_landing_is_known_without_reading_it(
+    laptop: Laptop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, sizes = os.read, []
+
+    def counted(descriptor: int, length: int) -> bytes:
+        data = read(descriptor, length)
+        sizes.append(len(data))
+        return data
+
+    for main in (b"not a database" * 10_000, sample()):
+        laptop.deliver(main)
+        first = publish(laptop.source)
+        monkeypatch.setattr(os, "read", counted)
+
+        again = publish(laptop.source)
+
+        monkeypatch.undo()
+        assert again.generation == first.generation
+        assert 0 < sum(sizes) < 20_000
+
+
 def test_a_forced_publish_proves_a_refused_landing_again(laptop: Laptop) -> None:
     laptop.deliver(b"not a database" * 1000)
     publish(laptop.source, clock=lambda: NOW)

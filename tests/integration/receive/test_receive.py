@@ -27,17 +27,9 @@ pytestmark = pytest.mark.skipif(
     RSYNC is None or not RRSYNC.exists(), reason="rsync with rrsync is missing: apt-get install rsync"
 )
 
-# What the command line does with these words; its own tests are elsewhere.
-PROGRAM = """#!{python}
-import os, sys
-from pathlib import Path
-from hermes_digup.publishing import publish, source_status
-verb, name = sys.argv[1], sys.argv[3]
-assert sys.argv[2:] == ["--source", name, "--json"]
-source = Path(os.environ["DIGUP_SOURCES_DIR"]) / name
-answer = publish(source) if verb == "publish" else source_status(source)
-print(answer.as_json())
-sys.exit(getattr(answer, "exit_code", 0))
+# The real command line, with a home of its own.
+PROGRAM = """#!/bin/sh
+HOME={home} exec {python} -m hermes_digup "$@"
 """
 
 
@@ -52,7 +44,9 @@ class Pi:
         shutil.copy(RECEIVE, self.receive)
         self.program = self.base / "venv" / "bin" / "hermes-digup"
         self.program.parent.mkdir(parents=True)
-        self.program.write_text(PROGRAM.format(python=sys.executable))
+        self.program.write_text(
+            PROGRAM.format(home=shlex.quote(str(folder)), python=shlex.quote(sys.executable))
+        )
         self.program.chmod(0o755)
         self.ssh = folder / "ssh"
         self.bound(60)
