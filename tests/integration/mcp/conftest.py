@@ -1,4 +1,4 @@
-"""A Pi with a delivered source, and the real server over real pipes."""
+"""A Pi with a delivered source; the server in this process, and as a process of its own over real pipes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from mcp import Client
 from mcp.client.stdio import stdio_client
 from tests.doubles.delivery import build_index, deliver
 from tests.integration.mcp.serving import parameters
+
+from hermes_digup.cli.indexes import opened_service
+from hermes_digup.mcp_server import build_server
+from hermes_digup.settings import load
 
 Serve = Callable[..., AbstractAsyncContextManager[Client]]
 
@@ -40,7 +44,21 @@ def old_pi(databases: list[Path], tmp_path) -> Path:
 
 @pytest.fixture
 def serve() -> Serve:
-    """Starts the server for a home folder and connects the official client."""
+    """Connects the official client to a server in this process, for a home folder."""
+
+    @asynccontextmanager
+    async def started(home: Path, results: str = "both", **environ: str) -> AsyncIterator[Client]:
+        given = {"HOME": str(home), **environ}
+        with opened_service(load(given), given, keep_looking=True) as service:
+            async with Client(build_server(service, results=results)) as client:
+                yield client
+
+    return started
+
+
+@pytest.fixture
+def serve_piped() -> Serve:
+    """Starts the server as Hermes does, and connects the official client to its pipes."""
 
     @asynccontextmanager
     async def started(home: Path, *options: str, mode: str = "auto", **environ: str) -> AsyncIterator[Client]:

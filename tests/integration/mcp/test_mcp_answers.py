@@ -1,4 +1,4 @@
-"""The official client over real pipes: every answer valid, every foreseeable mistake an ordinary answer."""
+"""Every answer is valid against its schema, and every foreseeable mistake is an ordinary answer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_a_search_leads_to_the_words_it_found(pi, serve) -> None:
 
 
 async def test_the_text_alone_holds_all_that_is_needed(pi, serve) -> None:
-    async with serve(pi, "--results", "text") as client:
+    async with serve(pi, "text") as client:
         result = await client.call_tool("search_files", {"query": "INV-2026-0042"})
         segment_id = re.search(r"id (\S+)", text(result))
         assert segment_id
@@ -204,13 +204,14 @@ async def test_twenty_misses_in_a_row_are_no_errors(pi, serve) -> None:
             assert (await ask(client, "read_file", path=f"/nowhere/{number}"))["status"] == "nothing_found"
 
 
-async def test_eight_calls_at_once_are_all_answered(pi, serve) -> None:
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_eight_calls_at_once_over_pipes_are_all_answered(pi, serve_piped, mode: str) -> None:
     answers: list[dict[str, Any]] = []
 
     async def one(client: Client, number: int) -> None:
         answers.append(await ask(client, "search_files", query=f"invoice {number}"))
 
-    async with serve(pi) as client, anyio.create_task_group() as group:
+    async with serve_piped(pi, mode=mode) as client, anyio.create_task_group() as group:
         for number in range(8):
             group.start_soon(one, client, number)
 
