@@ -74,9 +74,18 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def watch_deadline(connection: sqlite3.Connection) -> None:
-    """Makes a connection heed this thread's `stopping_when`, if there is one."""
+    """Makes a connection heed this thread's `stopping_when`, if there is one.
+
+    Raises: BusyError when the time is over already; many small queries never get to a look within one.
+    """
     expired = _stop.get()
+    if expired is not None and expired():
+        raise _stopped()
     connection.set_progress_handler(expired, _STEPS_BETWEEN_LOOKS if expired else 0)
+
+
+def _stopped() -> BusyError:
+    return BusyError("The search was stopped because it took too long", fix="Try fewer words.")
 
 
 def askable(text: str) -> str:

@@ -128,6 +128,8 @@ def _coverage(corpus: Corpus, expressions: list[str], files: Collection[int]) ->
     Six of twelve come to a little less than a half that way, and miss the gate.
     """
     coverage = dict.fromkeys(files, 0.0)
+    if not coverage:
+        return coverage
     share = 1.0 / len(expressions)
     for expression in expressions:
         for file in corpus.files_matching(expression, files):

@@ -199,8 +199,12 @@ def test_a_query_ends_when_its_time_is_over(tmp_path):
             rows.segment(rows.file(f"{HOME}/{number}.txt"), place=1, text="rent " * 20)
     database = Database(tmp_path / "index.sqlite")
 
-    with stopping_when(lambda: True), pytest.raises(BusyError):
+    looks = iter([False] * 3)
+    with stopping_when(lambda: next(looks, True)), pytest.raises(BusyError):
         search(database, Query("rent"))
+    assert next(looks, None) is None
+    with stopping_when(lambda: True), pytest.raises(BusyError):
+        database.file_by_id(1)
     after = search(database, Query("rent"))
     database.close()
 
