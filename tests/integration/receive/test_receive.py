@@ -374,6 +374,33 @@ def test_a_frozen_client_holds_the_folder_no_longer_than_its_bound(
     assert "stopped after 3 s" in (pi.source / "receive.log").read_text()
 
 
+def test_a_first_copy_that_needs_longer_than_the_bound_arrives_in_several_goes(
+    pi: Pi, outbox: Laptop
+) -> None:
+    pi.bound(2)
+    big = os.urandom(6_000_000)
+    outbox.deliver(big)
+    goes = 1
+    while pi.rsync("-c", "-t", "--bwlimit=1000", outbox.landing / MAIN, "pi:./").returncode:
+        goes += 1
+        assert goes < 10
+
+    assert goes > 1
+    assert (pi.source / "landing" / MAIN).read_bytes() == big
+
+
+def test_a_later_copy_that_is_cut_off_leaves_the_whole_one_to_start_from(pi: Pi, outbox: Laptop) -> None:
+    outbox.deliver(sample(mark="1"))
+    deliver(pi, outbox)
+    pi.bound(1)
+    outbox.deliver(os.urandom(6_000_000))
+
+    cut_off = pi.rsync("-c", "-t", "--bwlimit=1000", outbox.landing / MAIN, "pi:./")
+
+    assert cut_off.returncode != 0
+    assert (pi.source / "landing" / MAIN).read_bytes() == sample(mark="1")
+
+
 def test_two_clients_at_once_never_mix_their_files(pi: Pi, outbox: Laptop, tmp_path: Path) -> None:
     other = Laptop(tmp_path / "other")
     outbox.deliver(sample(mark="1"))
