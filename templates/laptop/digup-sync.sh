@@ -73,14 +73,14 @@ read_options() {
 # The one place that knows which system this is: macOS in real life, Linux in the demo and in tests.
 choose_tools() {
   if [ "$(uname)" = Darwin ]; then
-    size_and_time() { stat -L -f '%z %Fm' -- "$1"; }
+    size_and_time() { stat -L -f '%z %Fm %Fc %i' -- "$1"; }
     file_size() { stat -L -f '%z' -- "$1"; }
     sha256() { shasum -a 256 | cut -c 1-64; }
     process_start() { TZ=UTC0 ps -o lstart= -p "$1"; }
     digup_preference() { /usr/bin/defaults read com.abdurrahim.DigUp "$1"; }
     utc() { date -u -r "$1" +%Y-%m-%dT%H:%M:%SZ; }
   else
-    size_and_time() { stat -L -c '%s %.9Y' -- "$1"; }
+    size_and_time() { stat -L -c '%s %.9Y %.9Z %i' -- "$1"; }
     file_size() { stat -L -c '%s' -- "$1"; }
     sha256() { sha256sum | cut -c 1-64; }
     process_start() { sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 20; }
@@ -201,23 +201,29 @@ finish() {
 
 # The lock is a hard link to a file that already holds process id and start time: it never stands without an owner.
 take_lock() {
-  local mine="$BASE/lock.$$" stale="$BASE/stale.$$" owner moved round
-  printf '%s %s\n' "$$" "$(process_start "$$")" >"$mine" || fail 5 "$BASE cannot be written to; look at the disk"
-  for round in 1 2 3; do
-    if ln -- "$mine" "$BASE/lock" 2>/dev/null; then
-      LOCKED=$round
-      forget_dead_starters
-      return 0
-    fi
-    owner=$(cat -- "$BASE/lock" 2>/dev/null) || continue
-    if is_running "$owner"; then break; fi
-    # Stale. Somebody may have replaced it since it was read: what was moved aside is read again before it counts.
-    mv -- "$BASE/lock" "$stale" 2>/dev/null || continue
-    moved=$(cat -- "$stale")
-    if is_running "$moved"; then ln -- "$stale" "$BASE/lock" 2>/dev/null || true; fi
-    rm -f -- "$stale"
+  MINE="$BASE/lock.$$"
+  printf '%s %s\n' "$$" "$(process_start "$$")" >"$MINE" || fail 5 "$BASE cannot be written to; look at the disk"
+  take "$BASE/lock" || fail 6 "another run is at work; this one leaves it alone"
+  LOCKED=1
+  forget_the_dead
+}
+
+# A lock whose owner is dead may only be removed by who holds the lock named after that owner: so of many starters one
+# removes it, and nobody can remove what another has put in its place meanwhile.
+take() {
+  local path=$1 owner claim round
+  for round in 1 2 3 4 5 6 7 8; do
+    if ln -- "$MINE" "$path" 2>/dev/null; then return 0; fi
+    owner=$(cat -- "$path" 2>/dev/null) || continue
+    if is_running "$owner"; then return 1; fi
+    claim="$path~$(printf '%s' "$owner" | tr -c 'A-Za-z0-9' '_' | cut -c 1-50)"
+    if [ "${#claim}" -gt $((${#BASE} + 200)) ]; then return 1; fi
+    take "$claim" || return 1
+    if [ "$(cat -- "$path" 2>/dev/null)" = "$owner" ]; then rm -f -- "$path"; fi
+    rm -f -- "$claim"
   done
-  fail 6 "another run is at work; this one leaves it alone"
+  say "gave up after $round rounds"
+  return 1
 }
 
 is_running() {
@@ -227,12 +233,11 @@ is_running() {
   [ "$seen" = "$start" ]
 }
 
-# Files of starters that were killed between two steps of take_lock.
-forget_dead_starters() {
+# What starters left that were killed between two steps of take_lock.
+forget_the_dead() {
   local file
-  for file in "$BASE"/lock.[0-9]* "$BASE"/stale.[0-9]*; do
-    [ -f "$file" ] && [ "${file##*.}" != "$$" ] || continue
-    if ! kill -0 "${file##*.}" 2>/dev/null; then rm -f -- "$file"; fi
+  for file in "$BASE"/lock.[0-9]* "$BASE"/lock~*; do
+    if [ -f "$file" ] && ! is_running "$(cat -- "$file")"; then rm -f -- "$file"; fi
   done
 }
 
@@ -302,8 +307,8 @@ not_allowed() {
   fail 3 "$1 cannot be read by this program; if it is yours, look in System Settings > Privacy & Security"
 }
 
-# A key that differs whenever the files differ: in WAL mode a commit may touch nothing but the middle of the log, so the
-# log's own time counts as well. Taken before the snapshot: a commit in between only means one more delivery.
+# A key that differs whenever the files differ. In WAL mode a commit may touch nothing but the middle of the log, so the
+# log's own times count too; the time of the last change of any kind (ctime) is one that nobody can set back. Taken before the snapshot: a commit in between only means one more delivery.
 fingerprint_source() {
   STATE_KEY=$({
     printf '%s\n' "$SCRIPT_VERSION" "$SOURCE" "$HOME" "$INDEX" "${DATABASES[@]}"
@@ -413,13 +418,14 @@ weigh_answer() {
   reason=$(json_field reason)
   GENERATION=$(json_field generation)
   case $(json_field state) in
-    published)
+    # "unchanged" may also mean that the Pi published it as soon as the manifest was there.
+    published | unchanged)
       write_delivered
-      STATE=delivered MESSAGE="delivered ${DATABASES[*]} ($SENT_BYTES bytes in all, generation $GENERATION)"
-      ;;
-    unchanged)
-      write_delivered
-      STATE=unchanged MESSAGE="the Pi had this copy already (generation $GENERATION)"
+      if [ "$GENERATION" = "$PI_GENERATION" ]; then
+        STATE=unchanged MESSAGE="the Pi had this copy already (generation $GENERATION)"
+      else
+        STATE=delivered MESSAGE="delivered ${DATABASES[*]} ($SENT_BYTES bytes in all, generation $GENERATION)"
+      fi
       ;;
     refused) fail 4 "the Pi refused the copy: ${reason:-it gave no reason}" ;;
     incomplete) fail 75 "the Pi does not have the whole copy yet: ${reason:-it gave no reason}; the next run sends it again" ;;

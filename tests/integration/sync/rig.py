@@ -1,0 +1,163 @@
+"""A laptop and a Pi on this machine: the real script, sqlite3, rsync, `receive`, publisher."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from tests.doubles.digup import Index
+from tests.doubles.digup_contents import Sample
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = ROOT / "templates" / "laptop" / "digup-sync.sh"
+SSH_DOUBLE = ROOT / "tests" / "doubles" / "ssh_to_receive"
+SOURCE = "macbook"
+
+
+class Pi:
+    """The other machine's home, with `receive` and the program where the role puts them."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.data = home / ".local" / "share" / "hermes-digup"
+        self.source = self.data / "sources" / SOURCE
+        self.landing = self.source / "landing"
+        self.receive = self.data / "bin" / "receive"
+        self.receive.parent.mkdir(parents=True)
+        self.landing.mkdir(parents=True)
+        shutil.copy(ROOT / "templates" / "pi" / "receive", self.receive)
+        self.receive.chmod(0o755)
+        program = self.data / "venv" / "bin" / "hermes-digup"
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m hermes_digup "$@"\n')
+        program.chmod(0o755)
+
+    def query(self, sql: str, name: str = "index.sqlite") -> list[tuple[object, ...]]:
+        """What a server would read from the copy in use."""
+        with closing(
+            sqlite3.connect(f"file:{self.source / 'current' / name}?immutable=1", uri=True)
+        ) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            return database.execute(sql).fetchall()
+
+    @property
+    def mark(self) -> str | None:
+        """The mark of the copy in use; None when there is none."""
+        if not (self.source / "current").exists():
+            return None
+        return str(self.query("SELECT value FROM meta WHERE key = 'mark'")[0][0])
+
+    def leftovers(self) -> list[str]:
+        """Everything in the landing that is not a delivered file."""
+        known = {"index.sqlite", "code.sqlite", "manifest.json", "confirmed.json"}
+        return sorted(path.name for path in self.landing.iterdir() if path.name not in known)
+
+
+class Laptop:
+    """A home folder with DigUp's index in it, and the script's settings."""
+
+    def __init__(self, home: Path, pi: Pi) -> None:
+        self.home, self.pi = home, pi
+        self.config = home / ".config" / "hermes-digup"
+        self.base = home / "Library" / "Application Support" / "hermes-digup"
+        self.log = home / "Library" / "Logs" / "hermes-digup-sync.log"
+        self.folder = home / "Library" / "Application Support" / "DigUp" / "index.noindex"
+        self.settings: dict[str, str] = {"DIGUP_SOURCE": SOURCE, "DIGUP_SSH": str(SSH_DOUBLE)}
+        self.config.mkdir(parents=True)
+        (self.config / "ssh_config").write_text(f"# forced: {pi.receive} {SOURCE}\n")
+
+    def index(self) -> Index:
+        """DigUp's own connection, as while the app runs."""
+        return Index(self.folder, home=str(self.home))
+
+    def set_mark(self, mark: str, name: str = "index.sqlite") -> None:
+        with closing(self.index()) as index:
+            index.database(name).execute("INSERT OR REPLACE INTO meta VALUES ('mark', ?)", (mark,))
+
+    def fill(self, mark: str = "1") -> None:
+        """A small index that can be told apart by its mark."""
+        with closing(self.index()) as index:
+            index.add(Sample("Documents/a.md", "doc", ("Bread and butter.",)))
+        self.set_mark(mark)
+
+    def command(self, *options: str) -> tuple[list[str], dict[str, str]]:
+        lines = [f'{key}="{value}"' for key, value in self.settings.items()]
+        (self.config / "sync.env").write_text("# settings\n" + "\n".join(lines) + "\n")
+        return ["/bin/bash", str(SCRIPT), *options], {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+
+    def run(
+        self, *options: str, environment: Mapping[str, str] | None = None, timeout: float = 60, **more: object
+    ) -> subprocess.CompletedProcess[str]:
+        command, own = self.command(*options)
+        return subprocess.run(
+            command,
+            env={**own, **(environment or {})},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+            **more,  # type: ignore[call-overload]  # passed on as they are
+        )
+
+    def start(self, *options: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """In a process group of its own, as launchd starts it."""
+        command, own = self.command(*options)
+        return subprocess.Popen(
+            command,
+            env={**own, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def sync(self, *options: str) -> dict[str, object]:
+        """A run that must succeed; returns its status."""
+        done = self.run(*options)
+        assert done.returncode == 0, done.stderr
+        return self.status()
+
+    def status(self) -> dict[str, object]:
+        return json.loads((self.base / "status.json").read_text())
+
+    def leftovers(self) -> list[str]:
+        known = {"delivered", "status.json"}
+        return sorted(path.name for path in self.base.iterdir() if path.name not in known)
+
+    def program(self, name: str, text: str) -> str:
+        """A stand-in program in this home; returns its path."""
+        path = self.home / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return str(path)
+
+    def recording_rsync(self, record: Path) -> None:
+        """rsync, with the words of each call written down."""
+        self.settings["DIGUP_RSYNC"] = self.program(
+            "recording-rsync", f'#!/bin/sh\necho "$*" >>"{record}"\nexec /usr/bin/rsync "$@"\n'
+        )
+
+
+def wait_for(fact: Callable[[], object], seconds: float = 20) -> None:
+    """Polls until the fact holds. Raises: AssertionError at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not fact():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
