@@ -33,9 +33,7 @@ def test_the_command_says_its_version(host: Host) -> None:
     assert answer.stdout.startswith("hermes-digup ")
 
 
-@pytest.mark.parametrize(
-    "folder", ["sources", "sources/laptop", "sources/laptop/landing", "sources/laptop/generations"]
-)
+@pytest.mark.parametrize("folder", ["sources", "sources/laptop", "sources/laptop/landing"])
 def test_the_sources_are_private(host: Host, folder: str) -> None:
     found = host.file(f"{DATA}/{folder}")
     assert found.is_directory
@@ -52,6 +50,7 @@ def test_the_laptops_key_gets_the_status_of_its_source(host: Host) -> None:
     answer = as_pi(host, f"SSH_ORIGINAL_COMMAND=status {DATA}/bin/receive laptop")
     assert answer.rc == 0, answer.stderr
     status = json.loads(answer.stdout)
+    assert (status["source"], status["state"]) == ("laptop", "published")
     assert status["generation"]
 
 
