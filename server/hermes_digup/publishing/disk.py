@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hermes_digup.errors import RefusedCopyError
+from hermes_digup.errors import DigupError, DiskFullError, RefusedCopyError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _HASH_BYTES = 1 << 20
@@ -98,6 +98,21 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def our_faults(what: str, where: Path) -> Iterator[None]:
+    """Turns the file system's faults into ours: `what` is the sentence's beginning.
+
+    Raises: DiskFullError, DigupError.
+    """
+    try:
+        yield
+    except OSError as error:
+        place = str(error.filename or where)
+        if is_full(error):
+            raise DiskFullError(f"{what}: the disk is full", where=place) from error
+        raise DigupError(f"{what}: {error.strerror}", where=place) from error
 
 
 def is_full(error: OSError) -> bool:

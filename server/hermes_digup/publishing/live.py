@@ -17,13 +17,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, suppress
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 
-from hermes_digup.errors import DigupError, RefusedCopyError
-from hermes_digup.publishing.disk import opened_file, remove, sha256_of, small_file, write_durably
+from hermes_digup.errors import BusyError, DigupError, RefusedCopyError
+from hermes_digup.publishing.disk import opened_file, our_faults, remove, sha256_of, small_file, write_durably
 from hermes_digup.publishing.layout import Layout
 from hermes_digup.publishing.live_copy import copy_database, databases, state_key
 from hermes_digup.publishing.lock import locked
@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 
 _NOTE_BYTES = 4096
 _WAIT_S = 120.0
+_LOOK_AT_CHILD_S = 0.1
 
 
 class LiveFolder:
@@ -66,14 +67,13 @@ class LiveFolder:
         self._look_every_s, self._copy_every_s, self._clock = look_every_s, copy_every_s, clock
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self._child_lock = threading.Lock()
-        self._child: int | None = None
+        self._unseen = ""
         self._next_copy = self._next_confirmation = clock()
 
     @property
     def problem(self) -> str | None:
         """Why the newest state of the folder could not be copied; None when it could."""
-        return _read_note(self._note_path).get("problem") or None
+        return self._unseen or _read_note(self._note_path).get("problem") or None
 
     def is_changed(self) -> bool:
         """Whether the folder differs from what was copied last.
@@ -89,9 +89,7 @@ class LiveFolder:
         """
         databases(self.folder)
         self._layout.landing.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with locked(
-            self.source / "live.lock", wait_s=wait_s, busy="another process is copying DigUp's index"
-        ):
+        with our_faults(f"copying {self.folder} failed", self.source), self._alone(wait_s):
             key = state_key(self.folder)
             if _read_note(self._note_path).get("key") == key:
                 self._confirm(_utc_now())
@@ -113,9 +111,6 @@ class LiveFolder:
     def close(self) -> None:
         """Stops following; a copy in the making is dropped, which leaves the last one in use."""
         self._closing.set()
-        with self._child_lock:
-            if self._child is not None:
-                os.kill(self._child, signal.SIGTERM)
         if self._thread is not None:
             self._thread.join()
 
@@ -123,12 +118,21 @@ class LiveFolder:
     def _note_path(self) -> Path:
         return self.source / "live.json"
 
+    def _alone(self, wait_s: float) -> AbstractContextManager[None]:
+        return locked(
+            self.source / "live.lock", wait_s=wait_s, busy="another process is copying DigUp's index"
+        )
+
     def _follow(self) -> None:
         while not self._closing.is_set():
+            unseen = ""
             try:
                 self._look()
             except (DigupError, OSError) as error:
-                log.warning("live folder=%s problem=%s", self.folder, error)
+                unseen = plain(error.what if isinstance(error, DigupError) else str(error))
+                if unseen != self._unseen:
+                    log.warning("live folder=%s problem=%s", self.folder, unseen)
+            self._unseen = unseen
             self._closing.wait(self._look_every_s)
 
     def _look(self) -> None:
@@ -139,7 +143,8 @@ class LiveFolder:
                 if self._run_child() != 0:
                     self._next_copy = self._clock() + RETRY_AFTER_S
         elif now >= self._next_confirmation:
-            self._confirm(_utc_now())
+            with suppress(BusyError), self._alone(0):  # whoever is copying confirms
+                self._confirm(_utc_now())
             self._next_confirmation = now + CONFIRM_EVERY_S
 
     def _run_child(self) -> int:
@@ -152,26 +157,30 @@ class LiveFolder:
             str(self.source.parent.parent),
         ]
         nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
-        with self._child_lock:
-            if self._closing.is_set():
+        child = os.posix_spawn(sys.executable, arguments, dict(os.environb), file_actions=nothing)
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            if self._closing.wait(_LOOK_AT_CHILD_S):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
                 return 0
-            self._child = os.posix_spawn(sys.executable, arguments, dict(os.environb), file_actions=nothing)
-        _, status = os.waitpid(self._child, 0)
-        with self._child_lock:
-            self._child = None
-        return os.waitstatus_to_exitcode(status)
 
     def _land(self) -> None:
         """Fills the landing as the laptop's script fills the Pi's: databases first, the manifest last."""
         taken_at, landing = _utc_now(), self._layout.landing
         files: dict[str, dict[str, object]] = {}
+        work = landing / ".copy"
+        remove(work)
+        work.mkdir(mode=0o700)
         for path in databases(self.folder):
-            part = landing / f".{path.name}.part"
-            copy_database(path, part)
-            with opened_file(part) as descriptor:
+            copy_database(path, work / path.name)
+            with opened_file(work / path.name) as descriptor:
                 size, digest = sha256_of(descriptor)
-            part.rename(landing / path.name)
+            (work / path.name).rename(landing / path.name)
             files[path.name] = {"size": size, "sha256": digest}
+        remove(work)
         if CODE not in files:
             remove(landing / CODE)
         self._confirm(taken_at)

@@ -18,11 +18,11 @@ def main(arguments: list[str]) -> int:
     folder, cache_dir = map(Path, arguments)
     os.nice(_NICE)
     try:
-        LiveFolder(folder, cache_dir).refresh()
+        outcome = LiveFolder(folder, cache_dir).refresh()
     except DigupError as error:
         logging.getLogger(__name__).warning("live folder=%s problem=%s", folder, error)
         return error.exit_code
-    return 0
+    return outcome.exit_code if outcome and outcome.disk_full else 0
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ One publisher works on a source at a time; servers never publish.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from hermes_digup.errors import DigupError, DiskFullError, NoIndexError
+from hermes_digup.errors import NoIndexError
 from hermes_digup.publishing.attempt import Attempt, manifest_digest
-from hermes_digup.publishing.disk import flush, is_full, remove
+from hermes_digup.publishing.disk import flush, our_faults, remove
 from hermes_digup.publishing.generations import clear_leftovers
 from hermes_digup.publishing.layout import Layout
 from hermes_digup.publishing.lock import locked
@@ -43,7 +43,7 @@ def publish(
     `wait_s`; DiskFullError, DigupError when not even the lock can be had.
     """
     layout = _existing(source)
-    with _our_faults(layout), _alone(layout, wait_s):
+    with our_faults(f"publishing {layout.name} failed", source), _alone(layout, wait_s):
         clear_leftovers(layout)
         outcome = _newest(layout, force=force, clock=clock)
     log.info("publish source=%s state=%s generation=%s", outcome.source, outcome.state, outcome.generation)
@@ -56,7 +56,7 @@ def retire(source: Path, *, wait_s: float = WAIT_S, clock: Callable[[], datetime
     A new delivery, or a forced publish, brings it back.
     """
     layout = _existing(source)
-    with _our_faults(layout), _alone(layout, wait_s):
+    with our_faults(f"retiring {layout.name} failed", source), _alone(layout, wait_s):
         clear_leftovers(layout)
         state = StateRecord(
             state="retired",
@@ -93,14 +93,3 @@ def _existing(source: Path) -> Layout:
     if not source.is_dir():
         raise NoIndexError(f"there is no source {source.name}", where=str(source.parent))
     return Layout(source)
-
-
-@contextmanager
-def _our_faults(layout: Layout) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        where = str(error.filename or layout.folder)
-        if is_full(error):
-            raise DiskFullError(f"the disk is full; {layout.name} stays as it is", where=where) from error
-        raise DigupError(f"publishing {layout.name} failed: {error.strerror}", where=where) from error

@@ -153,6 +153,18 @@ def test_a_folder_that_may_only_be_read_is_copied(folder: Path, live: LiveFolder
     folder.chmod(0o700)
 
 
+def test_what_a_killed_copy_left_is_cleared_and_never_mixed_in(live: LiveFolder) -> None:
+    work = live.source / "landing" / ".copy"
+    work.mkdir(parents=True)
+    for name in (MAIN, f"{MAIN}-journal"):
+        (work / name).write_bytes(sample(mark="9"))
+
+    live.refresh()
+
+    assert mark_in_use(live.source) == "1"
+    assert leftovers(live.source) == []
+
+
 def test_nothing_new_is_no_copy_but_a_confirmation(live: LiveFolder) -> None:
     live.refresh()
     generation = source_status(live.source).generation
