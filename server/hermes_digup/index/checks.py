@@ -34,6 +34,11 @@ _COLUMNS: Final = {
     "segments": {"id", "file", "kind", "modality", "loc", "loc_end", "excerpt", "vec"},
     "fts": {"name", "body", "original"},
 }
+# Expressions that reading or checking a table runs. An index over plain columns has one pair of brackets.
+_COMPUTES: Final = {
+    "table": re.compile(r"\b(?:check|as|default)\s*\(", re.IGNORECASE),
+    "index": re.compile(r"\(.*\(|\bwhere\b", re.IGNORECASE | re.DOTALL),
+}
 _RESYNC: Final = "The next sync sends it afresh; hermes-digup status tells."
 _MIGRATE: Final = "Open DigUp on that machine once, so that it brings its index up to date."
 
@@ -94,12 +99,14 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Only what DigUp makes is let in: views, triggers, other virtual tables run somebody's SQL when read."""
+    """Only what DigUp makes is let in: anything else in a schema may run somebody's SQL when it is read."""
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
         if kind not in ("table", "index"):
             raise refuse(path, f"holds a {as_text(kind)}, which DigUp never makes")
         if as_text(name).lower() != "fts" and re.match(r"\s*create\s+virtual", as_text(sql), re.IGNORECASE):
             raise refuse(path, "holds a virtual table, which DigUp never makes")
+        if _COMPUTES[kind].search(as_text(sql)):
+            raise refuse(path, "computes values in its tables, which DigUp never does")
     for table, wanted in _COLUMNS.items():
         described = connection.execute(
             "SELECT name, pk, hidden FROM pragma_table_xinfo(?)", (table,)

@@ -84,7 +84,7 @@ def small_index(path: Path) -> Path:
         ):
             rows.segment(lease, place=place, text=text * 3, vector=direction(place))
         scan = rows.file(
-            f"{HOME}/Documents/Zürich old/scan.pdf", "pdf", info={"pages": "2", "scanned_pages": "1"}
+            f"{HOME}/Documents/Zu\u0308rich old/scan.pdf", "pdf", info={"pages": "2", "scanned_pages": "1"}
         )
         rows.segment(scan, "page", place=1, text="rent of 1999", vector=direction(4))
         rows.segment(scan, "page_image", place=1, vector=direction(5), modality="image")

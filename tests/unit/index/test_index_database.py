@@ -100,6 +100,12 @@ def test_a_folder_holds_what_is_in_it_and_not_its_sibling(database, folder):
         assert names(found) == ["lease.txt"]
 
 
+def test_a_folder_stored_decomposed_is_found_by_its_composed_name(database):
+    folder = folder_filter("~/Documents/Zürich old", HOME)
+
+    assert names(search(database, Query("rent", folder=folder))) == ["scan.pdf"]
+
+
 def test_no_folder_means_no_filter(database):
     assert folder_filter("", HOME) is None
     assert folder_filter(None, HOME) is None
