@@ -93,6 +93,15 @@ def mark_in_use(source: Path) -> str | None:
         with_snapshot.close()
 
 
+def assert_every_copy_is_what_it_says(source: Path) -> None:
+    """Each generation holds the files of its record, byte for byte."""
+    for folder in (source / "generations").iterdir():
+        record = json.loads((folder / "generation.json").read_text())
+        for name, said in record["files"].items():
+            data = (folder / name).read_bytes()
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (said["size"], said["sha256"])
+
+
 def leftovers(source: Path) -> list[str]:
     """Work names that no finished run leaves behind."""
     return sorted(str(path.relative_to(source)) for path in source.rglob(".*"))

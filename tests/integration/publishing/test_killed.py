@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.publishing.deliveries import Laptop, generations, leftovers, mark_in_use, sample
+from tests.integration.publishing.deliveries import (
+    Laptop,
+    assert_every_copy_is_what_it_says,
+    generations,
+    leftovers,
+    mark_in_use,
+    sample,
+)
 
 from hermes_digup.publishing import publish, source_status
 
@@ -78,6 +85,7 @@ def test_a_publisher_killed_at_any_step_leaves_a_whole_copy_in_use(
         marks.add(mark_in_use(source))
         publish(source)
         assert (source_status(source).state, mark_in_use(source)) == at_last, f"step {step}"
+        assert_every_copy_is_what_it_says(source)
         assert leftovers(source) == [], f"step {step}"
         assert len(generations(source)) <= 2
         shutil.rmtree(source)

@@ -14,6 +14,7 @@ from tests.integration.publishing.deliveries import (
     CODE,
     MAIN,
     Laptop,
+    assert_every_copy_is_what_it_says,
     edited,
     generations,
     leftovers,
@@ -250,6 +251,7 @@ def test_a_delivery_that_arrives_meanwhile_is_published_too(
 
     assert publish(laptop.source).state == "published"
     assert mark_in_use(laptop.source) == "2"
+    assert_every_copy_is_what_it_says(laptop.source)
     assert leftovers(laptop.source) == []
 
 

@@ -195,6 +195,10 @@ def test_a_refused_copy_is_answered_with_the_reason_and_an_exit_code(pi: Pi, out
         "--no-munge-links",
         "--mkpath",
         "-tb",
+        "-tr",
+        "-tl",
+        "-tD",
+        "-to",
         "-tK",
         "-tL",
         "-tk",
@@ -219,7 +223,7 @@ def test_an_option_that_a_delivery_does_not_need_is_refused(options: str, pi: Pi
     assert pi.everything() == before
 
 
-@pytest.mark.parametrize("option", ["--inplace", "--append", "--link-dest=/", "--delete", "--backup"])
+@pytest.mark.parametrize("option", ["--inplace", "--append", "--link-dest=/", "--delete", "--backup", "-a"])
 def test_real_rsync_with_such_an_option_delivers_nothing(option: str, pi: Pi, outbox: Laptop) -> None:
     outbox.deliver(sample())
 
