@@ -46,6 +46,7 @@ running: {description: Whether oMLX answers now., type: bool, returned: always}
 base_url: {description: Its address on this Mac., type: str, returned: always}
 port: {description: Its port., type: int, returned: always}
 version: {description: Its version., type: str, returned: when running}
+short_main_key: {description: Whether its main key is easily guessed., type: bool, returned: when running}
 restarted: {description: Whether it was (or would be) restarted., type: bool, returned: always}
 agent_urls: {description: The base URLs for the agents., type: list, returned: always}
 """
@@ -66,6 +67,7 @@ from ansible.module_utils.omlx_client import (
 from ansible.module_utils.omlx_install import WILDCARDS, base_url, discover, is_loopback, program, split_hosts
 from ansible.module_utils.omlx_restart import loaded_models, reload_models, restart, wait_for_idle
 
+LONG_KEY = 16
 ALL_NETWORKS = "0.0.0.0"  # noqa: S104 - the whole point of `expose: all`, behind guard()
 _PROOF_SECONDS = 30
 
@@ -116,6 +118,8 @@ def converge(module):
         )
     client.login()
     result.update(running=True, base_url=client.base_url, version=client.version())
+    # Looked up again: a first start may have written it just now.
+    result["short_main_key"] = len(find(params).main_key) < LONG_KEY
     if params["expose"] == "all":
         expose(module, client, result)
     return result

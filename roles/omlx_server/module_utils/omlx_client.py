@@ -77,7 +77,7 @@ def exchange(url, method="GET", body=None, headers=None, timeout=10):
         sent["Content-Type"] = "application/json"
         data = json.dumps(body)
     try:
-        # A new Request each time, because one keeps cookies; no netrc, because its entry would replace our header.
+        # A new Request each time, because one keeps cookies. No netrc: its entry would replace our header.
         response = Request(context=_NO_TLS if url.startswith("http:") else None).open(
             method,
             url,
