@@ -136,6 +136,8 @@ def talk(process, timeout):
         problem = "it did not answer within %d s" % timeout
     end(process)
     listener.join(5)
+    process.stdout.close()
+    process.stderr.close()
     lines = b"".join(said).decode("utf-8", "replace").strip().splitlines()
     if problem and lines:
         problem += " (%s)" % lines[-1][:200]
