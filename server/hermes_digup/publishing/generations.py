@@ -41,10 +41,10 @@ def build(layout: Layout, record: GenerationRecord, files: Iterable[LandedFile])
             _link(file, work / file.name)
         for file in files:
             _prove_and_pack(work / file.name)
-        write_durably(work / GENERATION_FILE, record.model_dump_json(exclude_none=True).encode() + b"\n")
         for path in work.iterdir():
             flush(path)
-        flush(work)
+        # The record comes last, as writing it also flushes the folder with all its names.
+        write_durably(work / GENERATION_FILE, record.model_dump_json(exclude_none=True).encode() + b"\n")
     except OSError as error:
         remove(work)
         if is_full(error):
@@ -171,7 +171,6 @@ def _prove_and_pack(database: Path) -> None:
 
 def _link(file: LandedFile, to: Path) -> None:
     """Gives the hashed file a second name, and makes sure that it is the hashed one."""
-    os.fsync(file.descriptor)
     try:
         os.link(file.path, to, follow_symlinks=False)
     except FileNotFoundError as error:

@@ -19,7 +19,7 @@ _EXIT_CODES = {
     "published": 0,
     "unchanged": 0,
     "incomplete": NoIndexError.exit_code,
-    "retired": NoIndexError.exit_code,
+    "retired": 0,
     "refused": RefusedCopyError.exit_code,
 }
 

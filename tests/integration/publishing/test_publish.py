@@ -309,6 +309,7 @@ def test_a_retired_source_is_out_of_use_until_a_new_delivery(laptop: Laptop) -> 
 
     retired = retire(laptop.source)
 
+    assert retired.exit_code == 0
     assert retired.state == publish(laptop.source).state == source_status(laptop.source).state == "retired"
     assert mark_in_use(laptop.source) is None
     assert generations(laptop.source)
