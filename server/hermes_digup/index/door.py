@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import sqlite3
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +17,7 @@ from typing import Final
 from hermes_digup.errors import BusyError, RefusedCopyError
 
 _STEPS_BETWEEN_LOOKS: Final = 20_000
+_LIMIT_LENGTH: Final = 0  # SQLITE_LIMIT_LENGTH
 _LARGEST_VALUE_BYTES: Final = 64 << 20  # DigUp's own values are a few kilobytes
 
 _stop: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
@@ -69,8 +69,9 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA cell_size_check = ON")
-        if sys.version_info >= (3, 11):
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE_BYTES)
+        set_limit = getattr(connection, "setlimit", None)  # new in Python 3.11
+        if set_limit is not None:
+            set_limit(_LIMIT_LENGTH, _LARGEST_VALUE_BYTES)
     except BaseException:
         connection.close()
         raise

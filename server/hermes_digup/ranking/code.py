@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import regex
@@ -66,13 +66,14 @@ def name_of(text: str) -> str:
 def definition(name: str, text: str, first: int) -> Definition | None:
     """The line that most likely defines a name; `first` is the number of the text's first line."""
     best: Definition | None = None
-    for place, line in enumerate(_lines(text)):
-        for start, end in _occurrences(name, line):
-            strength = _strength(line, start, end)
-            if strength > (best.strength if best else 0):
-                best = Definition(first + place, strength)
-                if strength == SURE:
-                    return best
+    for found in regex.finditer(regex.escape(name), text, regex.IGNORECASE):
+        line_start, line = _line_around(text, found.start(), found.end())
+        start, end = found.start() - line_start, found.end() - line_start
+        strength = _strength(line, start, end) if _stands_alone(line, start, end) else 0
+        if strength > (best.strength if best else 0):
+            best = Definition(first + text.count("\n", 0, line_start), strength)
+            if strength == SURE:
+                return best
     return best
 
 
@@ -118,16 +119,21 @@ def _is_name_character(character: str) -> bool:
     return character in ("_", "$") or is_letter(character) or is_number(character)
 
 
-def _occurrences(name: str, line: str) -> Iterator[tuple[int, int]]:
-    """Where a name stands by itself in a line, whatever its case."""
-    for found in regex.finditer(regex.escape(name), line, regex.IGNORECASE):
-        start, end = found.span()
-        before, after = line[:start], line[end : end + 1]
-        if before and _is_name_character(_last(before)):
-            continue
-        if after and (_is_name_character(after) or _EXTENDING.match(after)):
-            continue
-        yield start, end
+def _line_around(text: str, start: int, end: int) -> tuple[int, str]:
+    """The line that holds a stretch, without its line end, and where it starts."""
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    if line_end < 0:
+        return line_start, text[line_start:]
+    return line_start, text[line_start:line_end].removesuffix("\r")
+
+
+def _stands_alone(line: str, start: int, end: int) -> bool:
+    """Whether a name in a line is no part of a longer one."""
+    before, after = line[:start], line[end : end + 1]
+    if before and _is_name_character(_last(before)):
+        return False
+    return not (after and (_is_name_character(after) or _EXTENDING.match(after)))
 
 
 def _last(text: str) -> str:
