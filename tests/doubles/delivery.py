@@ -31,7 +31,10 @@ def deliver(home: Path, machine: str, databases: Sequence[Path], *, confirmed: d
     files = {}
     for database in databases:
         content = database.read_bytes()
-        (landing / database.name).write_bytes(content)
+        # As rsync does: a new file takes the place of the old one, which a generation may still hold.
+        arriving = landing / f".{database.name}.part"
+        arriving.write_bytes(content)
+        arriving.replace(landing / database.name)
         files[database.name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     time = confirmed.strftime("%Y-%m-%dT%H:%M:%SZ")
     manifest = {

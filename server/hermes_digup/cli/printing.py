@@ -48,16 +48,13 @@ class Printer:
         self._notes(answer)
 
     def listing(self, answer: BrowseAnswer) -> None:
-        table = _plain_table()
+        # Aligned by hand: a table would fold the paths, which people copy.
         for file in answer.files:
-            table.add_row(
-                Text(file.modified, "dim"),
-                Text(file.kind),
-                Text(readable_size(file.size_bytes)),
-                Text(file.path),
+            size = readable_size(file.size_bytes)
+            self._console.print(
+                Text(f"{file.modified:<10}  {file.kind:<10}  {size:>9}  {file.path}"), soft_wrap=True
             )
         if answer.files:
-            self._console.print(table, soft_wrap=True)
             machines = ", ".join(sorted({file.machine for file in answer.files}))
             more = f"; more with --offset {answer.next_offset}" if answer.next_offset is not None else ""
             self._line(f"{len(answer.files)} of {answer.total} files on {machines}{more}", "dim")

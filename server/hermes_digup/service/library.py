@@ -15,7 +15,7 @@ from pathlib import Path
 from hermes_digup.errors import DigupError, NoIndexError
 from hermes_digup.index import Counts, Database, Shelf, Snapshot
 
-SETUP_HINT = "Run the playbook's sync on the laptop, then: hermes-digup status"
+SETUP_HINT = "Next: ansible-playbook playbooks/sync_now.yml, then: hermes-digup status"
 
 
 @dataclass(frozen=True, slots=True)
