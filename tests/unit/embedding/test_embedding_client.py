@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -219,6 +220,19 @@ def test_a_server_that_answered_is_told_before_one_that_is_away() -> None:
         servers.client("http://first", "http://second", "http://third", key="k").query_vector("a", code=False)
 
 
+def test_a_fault_that_is_over_is_not_told_again() -> None:
+    clock, servers = Clock(), Servers({"host": away})
+    client = servers.client("http://host", clock=clock)
+    with pytest.raises(UnreachableError, match="within 3 s"):
+        client.query_vector("a", code=False)
+    clock.now += 31
+    servers.answers["host"] = good
+    client.query_vector("a", code=False)
+
+    with pytest.raises(UnreachableError, match="no time left"):
+        client.query_vector("b", code=False, deadline=Deadline(0))
+
+
 def test_no_time_left_is_told_without_asking() -> None:
     servers = Servers({"host": good})
 
@@ -346,6 +360,7 @@ def test_closing_lets_those_at_work_finish(server: OmlxDouble) -> None:
         client.close()
 
         assert asked.result(timeout=10).shape == (768,)
+    assert server.requests == [("POST", "/v1/embeddings")]
 
 
 def test_a_restarted_server_is_found_again(server: OmlxDouble) -> None:
@@ -356,6 +371,41 @@ def test_a_restarted_server_is_found_again(server: OmlxDouble) -> None:
 
     assert client.query_vector("b", code=False).shape == (768,)
     client.close()
+
+
+def test_a_kept_connection_that_died_is_replaced() -> None:
+    body = json.dumps({"data": [{"index": 0, "embedding": [1] * 768}]}).encode()
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    asked: list[str] = []
+
+    def serve(listener: socket.socket) -> None:
+        for name in ("first", "second"):
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(10)
+                request(connection)
+                asked.append(name)
+                connection.sendall(answer)
+                request(connection)  # the next one on this connection is read and never answered
+
+    def request(connection: socket.socket) -> None:
+        got = b""
+        while b"hello" not in got:
+            part = connection.recv(65536)
+            if not part:
+                return
+            got += part
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        serving = pool.submit(serve, listener)
+        client = EmbeddingClient([f"http://127.0.0.1:{listener.getsockname()[1]}"], model=MODEL)
+
+        client.query_vector("hello one", code=False)
+        client.query_vector("hello two", code=False)
+
+        client.close()
+        serving.result(timeout=10)
+    assert asked == ["first", "second"]
 
 
 def test_proxies_of_the_environment_are_not_used(server: OmlxDouble, monkeypatch: pytest.MonkeyPatch) -> None:
