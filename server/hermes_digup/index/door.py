@@ -17,6 +17,7 @@ from typing import Final
 from hermes_digup.errors import BusyError, RefusedCopyError
 
 _STEPS_BETWEEN_LOOKS: Final = 20_000
+_STATUS: Final = "Next: hermes-digup status"
 _LIMIT_LENGTH: Final = 0  # SQLITE_LIMIT_LENGTH
 _LARGEST_VALUE_BYTES: Final = 64 << 20  # DigUp's own values are a few kilobytes
 
@@ -24,8 +25,8 @@ _stop: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
 
 
 @contextmanager
-def stopping_when(expired: Callable[[], bool]) -> Iterator[None]:
-    """Ends every query of this thread that is still at work when `expired` says so.
+def stopping_when(expired: Callable[[], bool] | None) -> Iterator[None]:
+    """Ends every query of this thread that is still at work when `expired` says so; None: let them finish.
 
     Raises, inside the block: BusyError. Other threads' queries go on.
     """
@@ -51,10 +52,13 @@ def reading(path: Path) -> Iterator[None]:
                 "The search was stopped because it took too long", fix="Try fewer words."
             ) from error
         raise RefusedCopyError(
-            f"{path.name} cannot be read: {error}", where=str(path), fix="Next: hermes-digup status"
+            f"{path.name} cannot be read: {error}", where=str(path), fix=_STATUS
         ) from error
-    except OverflowError as error:
-        raise RefusedCopyError(f"{path.name} holds a number out of range", where=str(path)) from error
+    except (OverflowError, UnicodeDecodeError, MemoryError) as error:
+        # A number out of range, a fault whose own text is damaged, a value that claims to be enormous.
+        raise RefusedCopyError(
+            f"{path.name} cannot be read: {type(error).__name__}", where=str(path), fix=_STATUS
+        ) from error
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -60,8 +60,7 @@ def packed_name(database: Path) -> str:
 
 
 def pack_vectors(database: Path, out: Path) -> None:
-    """Writes the packed vectors of a database and flushes them to disk. An older file of that name is
-    replaced.
+    """Writes the packed vectors of a database, in place of an older file, and flushes them to disk.
 
     Written front to back, never through a mapping: a full disk is then an error, and not a signal.
     Raises: RefusedCopyError when the database cannot be read; OSError when the file cannot be written.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hermes_digup.errors import BusyError, DigupError, NoIndexError
+from hermes_digup.index.door import stopping_when
 from hermes_digup.index.snapshot import Snapshot, open_snapshot
 
 CURRENT: Final = "current"
@@ -96,8 +97,10 @@ class Shelf:
         try:
             with self._lock:
                 self._looked_at = self._clock()
-            if not self._closed:
-                self._follow()
+            # Whoever asked has a deadline; a new copy is opened for all.
+            with stopping_when(None):
+                if not self._closed:
+                    self._follow()
         finally:
             self._opening.release()
 

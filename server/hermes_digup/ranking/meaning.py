@@ -1,5 +1,4 @@
-"""How far each stored vector stands out for a query, on this index's own scale, and the best row of each
-file.
+"""How far each stored vector stands out for a query, on this index's own scale.
 
 The scale comes from the whole index, whatever the filters, so a filter never changes a z.
 """
@@ -74,8 +73,7 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 
 def best_rows(rows: VectorRows, z: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The row of each file that stands out most; of equal ones the first, which has the lowest segment
-    number.
+    """The row of each file that stands out most; of equal ones that with the lowest segment number.
 
     Shapes: z (n,); result (m,), in order of file number.
     """

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.index.index_rows import HOME, Rows, direction
 
 from hermes_digup.errors import NoIndexError, RefusedCopyError
-from hermes_digup.index import Shelf, open_snapshot, pack_vectors, packed_name
+from hermes_digup.index import Shelf, open_snapshot, pack_vectors, packed_name, stopping_when
 from hermes_digup.ranking import Query, search
 
 ABOUT = '{"format":1,"id":"x","home":"/Users/ana","taken_at":"2026-01-02T03:04:05Z"}'
@@ -128,6 +128,14 @@ def test_nothing_published_is_said(shelf, source):
     use(source, "aaa")
 
     assert leased(shelf) == "aaa"
+
+
+def test_the_deadline_of_the_first_question_does_not_stop_the_opening(shelf, source):
+    generation(source, "aaa")
+    use(source, "aaa")
+
+    with stopping_when(lambda: True):
+        assert leased(shelf) == "aaa"
 
 
 def test_a_newer_copy_is_used_within_a_second_and_not_looked_for_before(shelf, source):
