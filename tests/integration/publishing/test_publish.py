@@ -146,8 +146,9 @@ def test_the_order_of_copies_survives_a_clock_that_went_back(laptop: Laptop) -> 
     for mark in "123":
         laptop.deliver(sample(mark=mark))
         made.append(str(publish(laptop.source).generation))
-        future = (NOW + timedelta(days=3650)).timestamp()
-        os.utime(laptop.source / "generations" / made[-1], (future, future))
+        if mark == "1":
+            ahead = (NOW + timedelta(days=3650)).timestamp()
+            os.utime(laptop.source / "generations" / made[0], (ahead, ahead))
 
     assert generations(laptop.source) == set(made[1:])
 

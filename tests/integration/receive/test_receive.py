@@ -423,6 +423,18 @@ def test_two_clients_at_once_never_mix_their_files(pi: Pi, outbox: Laptop, tmp_p
     assert mark_in_use(pi.source) in {"1", "2"}
 
 
+def test_a_manifest_that_arrived_counts_even_when_rsync_ended_badly(pi: Pi, outbox: Laptop) -> None:
+    outbox.deliver(sample())
+    send(pi, outbox, MAIN)
+    (pi.source / "landing" / "zzz" / "in the way").mkdir(parents=True)
+    outbox.send("zzz", b"a file that a folder stands in the way of")
+
+    sent = pi.rsync("-c", "-t", outbox.landing / "manifest.json", outbox.landing / "zzz", "pi:./")
+
+    assert sent.returncode == 23
+    until(lambda: source_status(pi.source).state == "published")
+
+
 def test_a_client_that_hangs_up_right_after_the_manifest_is_published_all_the_same(
     pi: Pi, outbox: Laptop, tmp_path: Path
 ) -> None:
