@@ -156,8 +156,7 @@ def samples(
     """Passages whose embedded text can be made again from the index alone, from as many files as possible.
 
     Texts that were not changed by normalising come first: their bytes are the ones that were embedded. Pages
-    of a PDF only stand in, as the title that was embedded with them may not be stored. Source: digup-index,
-    section 11.
+    of a PDF only stand in, as the title that was embedded with them may not be stored.
     """
     kinds = ("lines", "cells") if is_code else ("chunk", "page")
     picked: list[tuple[Passage, File, Vector]] = []
