@@ -56,6 +56,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.omlx_client import CONNECTION_ARGUMENTS, OmlxError, connect
 from ansible.module_utils.omlx_download import Download
+from ansible.module_utils.omlx_install import discover
 from ansible.module_utils.omlx_serving import SERVED_TYPE, change, check_type, choose, load_model, quantised
 
 
@@ -201,7 +202,11 @@ def absent(module):
     result["diff"] = {"before": noted, "after": {}}
     if module.check_mode:
         return result
-    client = connect(module.params)
+    params = module.params
+    if not discover(params["home"], params["base_dir"], params["port"], params["admin_key"]).found:
+        Path(params["note"]).unlink()  # oMLX is gone, and with it what we changed
+        return result
+    client = connect(params)
     if client.model(model_id) is not None:
         taken_back = {}
         if noted.get("pinned"):
@@ -210,7 +215,7 @@ def absent(module):
             taken_back["model_type_override"] = ""
         if taken_back:
             change(client, model_id, taken_back)
-    Path(module.params["note"]).unlink()
+    Path(params["note"]).unlink()
     return result
 
 

@@ -51,20 +51,17 @@ restarted: {description: Whether it was (or would be) restarted., type: bool, re
 agent_urls: {description: The base URLs for the agents., type: list, returned: always}
 """
 
-import socket
-from urllib.parse import urlsplit
-
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.omlx_client import (
     CONNECTION_ARGUMENTS,
     OmlxAwayError,
     OmlxError,
     OmlxRefusedError,
-    exchange,
     first_answering,
     wait_for,
 )
-from ansible.module_utils.omlx_install import WILDCARDS, base_url, discover, is_loopback, program, split_hosts
+from ansible.module_utils.omlx_install import base_url, discover, program
+from ansible.module_utils.omlx_reach import as_url, listens_everywhere, reach, serves_the_network
 from ansible.module_utils.omlx_restart import loaded_models, reload_models, restart, wait_for_idle
 
 LONG_KEY = 16
@@ -128,11 +125,6 @@ def converge(module):
 def find(params):
     """Where oMLX is, from the module's arguments."""
     return discover(params["home"], params["base_dir"], params["port"], params["admin_key"])
-
-
-def as_url(item, port):
-    """A base URL as given, or one made from a bare name or address."""
-    return item.rstrip("/") if "://" in item else base_url(item, port)
 
 
 def start_command(params, install):
@@ -229,33 +221,6 @@ def guard(client, settings):
             400,
             "",
         )
-
-
-def listens_everywhere(saved):
-    """True if the saved address is, or holds, a wildcard."""
-    return any(host in WILDCARDS for host in split_hosts(saved))
-
-
-def serves_the_network(reached):
-    """True if every address beyond this Mac answers already (the user chose the addresses well)."""
-    beyond = [state for url, state in reached.items() if not is_loopback(urlsplit(url).hostname or "")]
-    return bool(beyond) and all(state == "answers" for state in beyond)
-
-
-def reach(urls):
-    """What each base URL does, tried from here: "answers", "refused", or "unknown" (no such name)."""
-    return {url: _reach(url) for url in urls}
-
-
-def _reach(url):
-    try:
-        socket.getaddrinfo(urlsplit(url).hostname, None)
-    except (OSError, UnicodeError):
-        return "unknown"
-    try:
-        return "answers" if exchange(url + "/health", timeout=5).status in (200, 503) else "refused"
-    except OmlxAwayError:
-        return "refused"
 
 
 def save_host(client, former):

@@ -12,6 +12,8 @@ SERVED_TYPE = "embedding"
 _QUANTISED = re.compile(
     r"(?i)(?:^|[-_.])(?:\d+[-_]?bits?|q\d\w*|int\d|(?:mx|nv)?fp[48]|dwq|awq|gptq)(?:$|[-_.])"
 )
+# Even squeezed to 4 bits it is larger: a smaller one is the rest of a download that was cut off.
+_SMALLEST_BYTES = 200_000_000
 _REMEMBERED = "previous load failure"
 
 
@@ -24,13 +26,18 @@ def choose(models, repo, wanted):
     if wanted:
         return next((m for m in models if wanted in (m["id"], m.get("display_name"))), None)
     name = repo.rpartition("/")[2]
-    candidates = [
-        m
-        for m in models
-        if m.get("config_model_type") == CONFIG_TYPE
-        or (m["id"] == name and m.get("source_repo_id") in (None, "", repo))
-    ]
+    candidates = [m for m in models if _is_gemma(m, repo) and not 0 < _bytes(m) < _SMALLEST_BYTES]
     return min(candidates, key=lambda m: (m["id"] != name, quantised(m), m["id"]), default=None)
+
+
+def _is_gemma(model, repo):
+    named = model["id"] == repo.rpartition("/")[2] and model.get("source_repo_id") in (None, "", repo)
+    return named or model.get("config_model_type") == CONFIG_TYPE
+
+
+def _bytes(model):
+    size = model.get("estimated_size")
+    return size if isinstance(size, (int, float)) else 0
 
 
 def quantised(model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -236,6 +237,13 @@ def test_the_original_comes_before_quantised_copies() -> None:
     assert omlx_serving.choose([], REPO, "") is None
 
 
+def test_the_rest_of_a_download_is_not_taken_for_the_model() -> None:
+    rest = {"id": MODEL, "config_model_type": "embedding_gemma2", "estimated_size": 9_000_000}
+    assert omlx_serving.choose([rest], REPO, "") is None
+    assert omlx_serving.choose([{**rest, "estimated_size": 400_000_000}], REPO, "")["id"] == MODEL
+    assert omlx_serving.choose([{**rest, "estimated_size": None}], REPO, "")["id"] == MODEL
+
+
 @pytest.mark.parametrize("name", ["x-8bit", "x-4-bit", "x_q4_0", "x-int8", "x-mxfp4", "x-DWQ"])
 def test_names_of_quantised_copies_are_known(name: str) -> None:
     assert omlx_serving.quantised({"id": name})
@@ -276,6 +284,14 @@ def test_absent_leaves_a_pin_of_the_users(mac: MacMaker) -> None:
     one.model()
     assert not one.model(state="absent")["changed"]
     assert one.omlx.state.pinned(MODEL)
+
+
+def test_absent_after_omlx_was_removed_only_forgets(mac: MacMaker) -> None:
+    one = with_model(mac())
+    one.model()
+    one.omlx.stop()
+    shutil.rmtree(one.home / ".omlx")
+    assert one.model(state="absent")["changed"] and not one.note.exists()
 
 
 def test_absent_on_a_mac_without_omlx_is_nothing(mac: MacMaker) -> None:

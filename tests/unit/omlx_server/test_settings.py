@@ -9,7 +9,7 @@ from typing import Any
 
 import omlx_settings
 import pytest
-from ansible.module_utils import omlx_client, omlx_restart
+from ansible.module_utils import omlx_client, omlx_reach, omlx_restart
 from tests.doubles.omlx_state import Task
 from tests.unit.omlx_server.rig import MAIN_KEY, Mac
 
@@ -97,7 +97,7 @@ def test_a_server_that_stays_on_loopback_is_named(mac: MacMaker) -> None:
 
 def test_addresses_that_the_user_chose_well_stay(mac: MacMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     one = mac()
-    monkeypatch.setattr(omlx_settings, "is_loopback", lambda host: host != "127.0.0.1")
+    monkeypatch.setattr(omlx_reach, "is_loopback", lambda host: host != "127.0.0.1")
     result = one.settings(expose="all", agent_urls=["127.0.0.1"])
     assert not result["changed"] and one.written() == []
 
@@ -107,7 +107,7 @@ def test_a_name_that_only_the_agent_knows_is_a_warning(
 ) -> None:
     one = mac()
     one.settings(expose="all", agent_urls=[SELF])
-    monkeypatch.setattr(omlx_settings.socket, "getaddrinfo", names_of_this_machine)
+    monkeypatch.setattr(omlx_reach.socket, "getaddrinfo", names_of_this_machine)
     result = one.settings(expose="all", agent_urls=[SELF, "no-such-mac.invalid"])
     assert not result["changed"]
     assert any("no-such-mac.invalid" in warning for warning in result["warnings"])
