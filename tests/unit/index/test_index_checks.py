@@ -157,6 +157,17 @@ def test_a_truncated_database_is_refused(index):
     reason(index)
 
 
+def test_damage_that_no_query_would_meet_is_found(index):
+    required = "replace(sql, 'detail TEXT', 'detail TEXT NOT NULL')"
+    change(
+        index,
+        "PRAGMA writable_schema = ON",
+        f"UPDATE sqlite_master SET sql = {required} WHERE name = 'files'",
+    )
+
+    assert reason(index) == "index.sqlite is damaged: NULL value in files.detail"
+
+
 def test_no_corruption_crashes_anything(tmp_path):
     """Whatever is flipped: refused or published, and then every door answers or names the fault."""
     content = small_index(tmp_path / "sound" / "index.sqlite").read_bytes()
