@@ -6,6 +6,7 @@ Built on the SDK's low-level server, which advertises what it has (tools) and no
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -66,6 +67,7 @@ class Tools:
         return await self._run(definition, understood)
 
     async def _run(self, definition: Definition, understood: Understood) -> CallToolResult:
+        began = time.monotonic()
         work = partial(RUN[definition.name], self._service, understood.arguments)
         try:
             answer = await self._in_time(work)
@@ -77,6 +79,8 @@ class Tools:
             return self._fault(definition, FAULT)
         if answer is None:
             answer = definition.answer(status="timed_out", message=LATE)
+        took_ms = (time.monotonic() - began) * 1000
+        log.info("call tool=%s status=%s ms=%.0f", definition.name, answer.status, took_ms)
         return self._told(answer.model_copy(update={"warnings": [*understood.notices, *answer.warnings]}))
 
     async def _in_time(self, work: Callable[[Call], Answer]) -> Answer | None:

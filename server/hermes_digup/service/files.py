@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import unicodedata
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hermes_digup.service.answers import FileAnswer, Notice
 from hermes_digup.service.library import Corner, Opened
@@ -15,6 +18,7 @@ from hermes_digup.service.safe_text import meant_name, safe_name, safe_text, sho
 
 PATH_SHOWN = 400
 SIMILAR = 3
+TEXTS_KEPT = 2  # up to some ten megabytes each
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,33 @@ class FileRequest:
     code: bool | None = None
 
 
-def read_file(opened: Opened, request: FileRequest) -> FileAnswer:
+class LastTexts:
+    """The texts read last, as a long one is asked for page by page. A generation's files never change.
+
+    Threads: safe.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Path, int], str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, located: Located) -> str:
+        """The whole text of a file, harmless, in reading order; empty when there is none."""
+        database = located.corner.database
+        key = (database.path, located.file.id)
+        with self._lock:
+            known = self._kept.get(key)
+        if known is not None:
+            return known
+        text = safe_text(read_through(database.passages(located.file.id)))
+        with self._lock:
+            self._kept[key] = text
+            while len(self._kept) > TEXTS_KEPT:
+                self._kept.popitem(last=False)
+        return text
+
+
+def read_file(opened: Opened, texts: LastTexts, request: FileRequest) -> FileAnswer:
     """All text of a file in order, one stretch at a time."""
     if not opened.snapshots:
         return no_index(FileAnswer, opened)
@@ -46,7 +76,7 @@ def read_file(opened: Opened, request: FileRequest) -> FileAnswer:
     found = _located(places, request.path)
     if not found:
         return _no_such_file(places, request.path)
-    answer = _stretch(opened, found[0], request)
+    answer = _stretch(opened, found[0], texts.of(found[0]), request)
     if len(found) > 1:
         others = "; ".join(_corner_name(each.corner) for each in found[1:])
         note = f"The same path is also in: {others}. This is {_corner_name(found[0].corner)}."
@@ -111,7 +141,7 @@ def _corner_name(corner: Corner) -> str:
     return f"{corner.machine}, {'code' if corner.database.is_code else 'main'} index"
 
 
-def _stretch(opened: Opened, located: Located, request: FileRequest) -> FileAnswer:
+def _stretch(opened: Opened, located: Located, text: str, request: FileRequest) -> FileAnswer:
     corner, file = located.corner, located.file
     known = {
         "machine": corner.machine,
@@ -119,7 +149,6 @@ def _stretch(opened: Opened, located: Located, request: FileRequest) -> FileAnsw
         "kind": shown_kind(file),
         "code": corner.database.is_code,
     }
-    text = safe_text(read_through(corner.database.passages(file.id)))
     if not text:
         return FileAnswer.model_validate(
             {"status": "no_text", "message": f"{reason_for_no_text(file).capitalize()}.", **known}

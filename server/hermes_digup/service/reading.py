@@ -121,13 +121,15 @@ def _after_characters(former: str, text: str) -> tuple[str, str]:
 
     Marks and joiners can make one character of several scalars, so the window is taken four times as wide.
     """
-    window = min(len(former), len(text), OVERLAP_CHARACTERS * 4)
-    for length in range(window, 0, -1):
-        start = len(former) - length
+    begin = len(former) - min(len(former), len(text), OVERLAP_CHARACTERS * 4)
+    start = former.find(text[:1], begin) if text else -1
+    while start >= 0:
+        length = len(former) - start
         at_a_word = start == 0 or former[start - 1].isspace()
         if at_a_word and former.startswith(text[:length], start):
             rest = text[length:]
             return rest, "" if not rest or rest[0].isspace() else " "
+        start = former.find(text[:1], start + 1)
     return text, "\n"
 
 

@@ -24,7 +24,7 @@ from hermes_digup.service.answers import (
 )
 from hermes_digup.service.browsing import BrowseRequest, browse_files
 from hermes_digup.service.call import Call
-from hermes_digup.service.files import FileRequest, read_file
+from hermes_digup.service.files import FileRequest, LastTexts, read_file
 from hermes_digup.service.library import Library, Opened, Source
 from hermes_digup.service.passages import read_number, read_passage
 from hermes_digup.service.searching import SearchRequest, run_search
@@ -53,6 +53,7 @@ class Service:
         """`sources` lists the sources there are now; it is asked at every call."""
         self._watched = Watched(settings, environ=environ, clock=clock)
         self._library = Library(sources)
+        self._texts = LastTexts()
         self._vectors = Vectors(self._watched.current, embedding_client)
 
     def search(self, request: SearchRequest, call: Call | None = None) -> SearchAnswer:
@@ -71,7 +72,7 @@ class Service:
         return self._in_time(PassageAnswer, None, lambda opened, _: read_number(opened, number, context))
 
     def read_file(self, request: FileRequest, call: Call | None = None) -> FileAnswer:
-        return self._in_time(FileAnswer, call, lambda opened, _: read_file(opened, request))
+        return self._in_time(FileAnswer, call, lambda opened, _: read_file(opened, self._texts, request))
 
     def browse_files(self, request: BrowseRequest, call: Call | None = None) -> BrowseAnswer:
         return self._in_time(BrowseAnswer, call, lambda opened, _: browse_files(opened, request))
