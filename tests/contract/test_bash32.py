@@ -30,10 +30,10 @@ TOO_NEW = {
     "brace ranges with a step": r"\{\w+\.\.\w+\.\.",
 }
 NOT_ON_A_MAC = {
-    "programs that macOS lacks": r"(?<![\w./-])(?:timeout|flock|tac|realpath|readlink\s+-f|setsid|nproc|gawk|jq)\b",
+    "programs that macOS lacks": r"(?<![\w./-])(?:timeout|flock|tac|realpath|readlink|setsid|gawk|jq)\b",
     "a Python that may open a dialog": r"\bpython3?\b",
     "long options of core tools": (
-        r"\b(?:cat|cp|cut|date|grep|head|ln|ls|mkdir|mv|od|rm|sed|sort|stat|tail|tr|wc|mktemp)\s[^|;&]*\s--[a-z]"
+        r"\b(?:cat|cp|cut|date|grep|head|ln|ls|mkdir|mv|od|rm|sed|stat|tail|tr|wc|mktemp)\s[^|;&]*\s--[a-z]"
     ),
     "sed -i, -r and GNU escapes": r"\bsed\s+(?:-\w+\s+)*-\w*[ir]|\bsed\b[^|]*\\[+?|]",
     "grep -P": r"\bgrep\s+(?:-\w+\s+)*-\w*P",

@@ -240,6 +240,8 @@ def ensure_present(module: AnsibleModule, launchd: Launchd, plist: Path, record:
         return _result(changed, service, disabled, before, after)
     if service.loaded and not current:
         launchd.bootout()
+    if disabled:
+        module.warn(f"{label} was switched off (System Settings > General > Login Items); it is on again.")
     launchd.enable()
     if not current:
         service = launchd.bootstrap(str(plist))
