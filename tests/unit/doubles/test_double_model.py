@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.doubles import model
 
-THREADS_BEFORE = os.environ.get("OMP_NUM_THREADS")
+OPENMP_BEFORE = {name: value for name, value in os.environ.items() if name.startswith("OMP_")}
 
 
 @pytest.fixture(scope="module")
@@ -76,4 +76,5 @@ def test_the_real_model_can_be_used_from_many_threads(small_e5: model.SmallE5) -
 
 
 def test_the_environment_is_left_as_it_was(small_e5: model.SmallE5) -> None:
-    assert os.environ.get("OMP_NUM_THREADS") == THREADS_BEFORE
+    now = {name: value for name, value in os.environ.items() if name.startswith("OMP_")}
+    assert now == OPENMP_BEFORE
