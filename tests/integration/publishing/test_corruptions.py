@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 from contextlib import closing, suppress
@@ -65,6 +66,7 @@ def ask_everything(snapshot: Snapshot) -> None:
 @pytest.mark.parametrize("code", [False, True])
 def test_damage_is_refused_or_survived(code: bool, tmp_path: Path) -> None:
     seed = random.SystemRandom().getrandbits(64)
+    logging.getLogger(__name__).warning("seed %d", seed)  # shown when the test fails
     chance = random.Random(seed)
     laptop = Laptop(tmp_path / "macbook")
     laptop.deliver(sample(), sample("code") if code else None)
@@ -84,7 +86,7 @@ def test_damage_is_refused_or_survived(code: bool, tmp_path: Path) -> None:
         assert outcome.state in {"published", "unchanged", "refused"}, f"seed {seed}, round {number}"
         assert source_status(laptop.source).state in {"published", "refused"}
         snapshot = open_snapshot((laptop.source / "current").resolve(), machine="macbook")
-        # Damage that the checks cannot see is in use now, perhaps: a named fault is an answer, a crash is not.
+        # Damage that no check can see may be in use now: a named fault is an answer, a crash is not.
         with closing(snapshot), suppress(DigupError):
             ask_everything(snapshot)
     laptop.deliver(sample(mark="2"))
