@@ -1,4 +1,4 @@
-"""The role from a bare laptop to a bare laptop again: its key, a real sshd, the real script, a launchctl double."""
+"""The role from a bare laptop to a bare one: its key, a real sshd, the real script, a launchctl double."""
 
 from __future__ import annotations
 
