@@ -1,7 +1,7 @@
-"""The demo behind `make demo`: three hosts on this machine, each with a home folder of its own below `.demo/`.
+"""The demo behind `make demo`: three hosts on this machine, each with a home of its own below `.demo/`.
 
-`prepare` lays out what a person would have already: a laptop with an index of DigUp's and an always-on Mac with oMLX
-(a double, tests/doubles/omlx.py). The real site.yml then does its work, and `show` asks the deployed server.
+`prepare` lays out what a person would have already: a laptop with an index of DigUp's and an always-on Mac
+with oMLX (a double, tests/doubles/omlx.py). The real site.yml then does its work, and `show` asks the server.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _stop_omlx() -> None:
 
 
 def _omlx_pid() -> int | None:
-    """The process of this demo's double; None when it does not run or the number belongs to another program now."""
+    """The process of this demo's double; None when it is gone, or its number is another program's now."""
     if not OMLX_RECORD.exists():
         return None
     pid = json.loads(OMLX_RECORD.read_text())["pid"]
@@ -139,7 +139,7 @@ def _free_port() -> int:
 
 
 def _run(*arguments: str, capture: bool = False) -> subprocess.CompletedProcess[str]:
-    """Runs the deployed command as its host would: with that host's home and nothing of ours in the environment."""
+    """Runs the deployed command as its host would: with that host's home, and nothing else of ours."""
     environment = {"HOME": str(AGENT), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
     environment |= {name: os.environ[name] for name in ("TERM", "COLUMNS", "NO_COLOR") if name in os.environ}
     return subprocess.run(
@@ -192,7 +192,7 @@ def _shown_right(question: Question) -> bool:
 
 
 def _through_the_agents_door() -> bool:
-    """One search over MCP, the way that Hermes asks: a fresh server process, a real client, the same first answer."""
+    """One search over MCP, as Hermes asks: a fresh server process, a real client, the same first answer."""
     question = QUESTIONS[0]
     print(f"\n--- The same through the agent's door (MCP): search_files {question.text!r}\n", flush=True)
     python = AGENT / ".local" / "share" / "hermes-digup" / "venv" / "bin" / "python"

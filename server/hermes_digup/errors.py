@@ -1,7 +1,7 @@
 """Every fault that this program can name.
 
-Faces (command line, MCP server, doctor) lay the three parts out in their own way, so a fault carries them apart.
-What may happen on any day (nothing found, words only, an id from an older index) is a value, not an error.
+Faces (command line, MCP server, doctor) lay the three parts out in their own way, so a fault carries them
+apart. What may happen on any day (nothing found, words only, an old id) is a value, not an error.
 """
 
 from __future__ import annotations

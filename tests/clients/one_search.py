@@ -1,4 +1,4 @@
-"""Asks a `hermes-digup` command one question over MCP's stdio, with the official client, and prints what a model reads.
+"""Asks a `hermes-digup` command one question over MCP's stdio, and prints what a model reads.
 
 Usage: one_search.py COMMAND QUESTION      (run by a Python that has the package `mcp`)
 """
