@@ -50,7 +50,7 @@ QUESTIONS = (
     ),
     Question(
         "In code: a function found by what it does",
-        "retry a failed request with growing pauses",
+        "wait longer after each failed attempt",
         "Code/tidewatch/tidewatch/retry.py",
         "lines",
         1,

@@ -144,6 +144,7 @@ async def test_status_says_what_there_is_and_how_it_is_searched(pi, serve) -> No
         ("search_files", {"query": "x", "kinds": ["spreadsheet"]}, "invalid_argument"),
         ("search_files", {"query": "x", "since": "2024"}, "invalid_argument"),
         ("search_files", {"query": "qqzzxx"}, "nothing_found"),
+        ("search_files", {"query": "zebra pancake velocipede submarine trombone"}, "nothing_found"),
         ("search_files", {"query": "invoice", "folder": "/nowhere"}, "nothing_found"),
         ("search_code", {"query": "qqzzxx"}, "nothing_found"),
         ("read_passage", {"segment_id": "12"}, "invalid_argument"),
@@ -188,6 +189,21 @@ async def test_whatever_people_type_is_answered(pi, serve, query: str) -> None:
         code = await ask(client, "search_code", query=query)
 
     assert {answer["status"], code["status"]} <= {"ok", "weak", "nothing_found"}
+
+
+async def test_a_script_that_is_not_split_into_words_is_said_when_only_words_are_compared(pi, serve) -> None:
+    async with serve(pi) as client:
+        answer = await ask(client, "search_files", query="設備清單")
+
+    assert "unsplit_script" in codes(answer)
+
+
+async def test_half_of_the_words_alone_do_not_convince(pi, serve) -> None:
+    async with serve(pi) as client:
+        answer = await ask(client, "search_files", query="invoice qqzzxx")
+
+    assert answer["status"] == "weak"
+    assert "convincing" in answer["message"]
 
 
 async def test_sloppy_arguments_are_accepted_and_noted(pi, serve) -> None:
