@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils import omlx_download, omlx_serving
-from tests.doubles.omlx_state import Task
+from tests.doubles.omlx_state import Refused, Task
 from tests.unit.omlx_server.rig import MAIN_KEY, Mac
 
 MacMaker = Callable[..., Mac]
@@ -179,6 +179,17 @@ def test_a_server_that_only_needs_the_type_gets_it_and_loses_it_again(
     assert one.omlx.state.type_of(MODEL) == "vlm"
 
 
+def test_a_type_that_was_ours_goes_and_a_pin_that_was_the_users_stays(
+    mac: MacMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = with_model(mac(old=True))
+    monkeypatch.setattr(type(one.omlx.state), "_loadable", lambda *_: True)
+    one.omlx.state.model_settings[MODEL] = {"is_pinned": True}
+    one.model()
+    one.model(state="absent")
+    assert one.omlx.state.pinned(MODEL) and one.omlx.state.type_of(MODEL) == "vlm"
+
+
 def test_a_remembered_failure_is_forgotten_and_others_are_loaded_again(mac: MacMaker) -> None:
     one = with_model(with_model(mac()), "mlx-community/tiny-chat", "llama")
     one.omlx.state.load("tiny-chat")
@@ -298,6 +309,24 @@ def test_absent_on_a_mac_without_omlx_is_nothing(mac: MacMaker) -> None:
     one = mac()
     one.omlx.stop()
     assert not one.model(state="absent")["changed"]
+
+
+def test_a_token_in_the_servers_own_words_is_hidden(mac: MacMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = mac(download_s=5.0)
+    first = one.model(hf_token=TOKEN)
+    task = one.omlx.state.tasks[-1]
+    task.status, task.error = "failed", f"401 for token {TOKEN} and key {MAIN_KEY}"
+    failed = one.model(hf_token=TOKEN, task_id=first["task_id"])
+    failed.pop("invocation", None)
+    assert failed["failed"] and not [s for s in (TOKEN, MAIN_KEY) if s in json.dumps(failed)]
+
+    def refused(*_: Any) -> None:
+        raise Refused(400, f"Invalid token {TOKEN} from {MAIN_KEY}")
+
+    monkeypatch.setattr(one.omlx.state, "download", refused)
+    failed = one.model(hf_token=TOKEN)
+    failed.pop("invocation", None)
+    assert failed["failed"] and not [s for s in (TOKEN, MAIN_KEY) if s in json.dumps(failed)]
 
 
 def test_no_result_holds_a_secret(mac: MacMaker) -> None:
