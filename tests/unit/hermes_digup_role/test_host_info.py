@@ -55,7 +55,9 @@ class TestHermes:
     def home(self, tmp_path: Path) -> Path:
         command = tmp_path / ".local/bin/hermes"
         command.parent.mkdir(parents=True)
-        command.write_text('#!/bin/sh\nmkdir -p "$HERMES_HOME/logs"\necho "Hermes Agent v0.19.0 (2026.7.20)"\n')
+        command.write_text(
+            '#!/bin/sh\nmkdir -p "$HERMES_HOME/logs"\necho "Hermes Agent v0.19.0 (2026.7.20)"\n'
+        )
         command.chmod(0o755)
         return tmp_path
 
