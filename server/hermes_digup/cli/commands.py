@@ -100,8 +100,12 @@ def status(arguments: argparse.Namespace, settings: Settings, environ: Environ) 
 
 
 def publish(arguments: argparse.Namespace, settings: Settings, environ: Environ) -> int:
-    from hermes_digup.cli.delivery import publish_deliveries
+    from hermes_digup.cli.delivery import publish_deliveries, retire_source
 
+    if arguments.retire:
+        if not arguments.source:
+            raise SettingsError("--retire needs --source NAME: which laptop is to be taken out of use")
+        return retire_source(settings, arguments.source, as_json=arguments.json)
     return publish_deliveries(settings, arguments.source, force=arguments.force, as_json=arguments.json)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes_digup.cli.printing import Printer
 from hermes_digup.errors import NoIndexError
-from hermes_digup.publishing import publish, source_status, sources
+from hermes_digup.publishing import Outcome, publish, retire, source_status, sources
 from hermes_digup.settings import Settings
 
 
@@ -18,13 +18,16 @@ def publish_deliveries(settings: Settings, name: str | None, *, force: bool, as_
     """
     worst = 0
     for source in _chosen(settings, name):
-        outcome = publish(source, force=force)
-        if as_json:
-            print(outcome.as_json())
-        else:
-            Printer().outcome(outcome.source, outcome.state, outcome.reason, outcome.note)
-        worst = max(worst, outcome.exit_code)
+        worst = max(worst, _shown(publish(source, force=force), as_json=as_json))
     return worst
+
+
+def retire_source(settings: Settings, name: str, *, as_json: bool) -> int:
+    """Takes one laptop's source out of use; its files stay, and a new delivery brings it back.
+
+    Raises: NoIndexError when there is no such source; DigupError as `retire` does.
+    """
+    return _shown(retire(_chosen(settings, name)[0]), as_json=as_json)
 
 
 def delivery_status(settings: Settings, name: str, *, as_json: bool) -> int:
@@ -39,6 +42,14 @@ def delivery_status(settings: Settings, name: str, *, as_json: bool) -> int:
         fields = json.loads(status.as_json())
         Printer().fields({key: value for key, value in fields.items() if value})
     return 0
+
+
+def _shown(outcome: Outcome, *, as_json: bool) -> int:
+    if as_json:
+        print(outcome.as_json())
+    else:
+        Printer().outcome(outcome.source, outcome.state, outcome.reason, outcome.note)
+    return outcome.exit_code
 
 
 def _chosen(settings: Settings, name: str | None) -> list[Path]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 KINDS = ("screenshot", "image", "pdf", "doc", "audio", "video")
+KIND_HELP = f"only this kind, again for another: {', '.join(KINDS)}"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -15,19 +16,13 @@ def build_parser() -> argparse.ArgumentParser:
         prog="hermes-digup",
         description="Search and read the files that DigUp has indexed on your Mac.",
         epilog="Settings: ~/.config/hermes-digup/config.env. Exit codes: 0 done, 1 nothing to read or a "
-        "fault, 2 usage or settings, 3 no index, 4 refused copy, 5 disk full, 6 busy, 7 embedding.",
+        "failed check, 2 usage or settings, 3 no index, 4 refused copy, 5 disk full, 6 busy, 7 embedding, "
+        "130 interrupted. More about one command: hermes-digup COMMAND -h",
     )
     parser.add_argument("--version", action="version", version=f"hermes-digup {version('hermes-digup')}")
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
-    _serve(
-        verbs.add_parser("serve", help="serve the tools to an agent (MCP, over standard input and output)")
-    )
-    _search(verbs.add_parser("search", help="search files, or code with --code"))
-    _read(verbs.add_parser("read", help="read a hit by its id, or a file by its path"))
-    _browse(verbs.add_parser("browse", help="list indexed files, newest first"))
-    _status(verbs.add_parser("status", help="what is indexed and how fresh it is"))
-    _with_json(verbs.add_parser("doctor", help="check everything, and say how to mend it"))
-    _publish(verbs.add_parser("publish", help="put what a laptop delivered into use"))
+    for verb, (fill, short, more) in VERBS.items():
+        fill(verbs.add_parser(verb, help=short, description=f"{short[0].upper()}{short[1:]}. {more}"))
     return parser
 
 
@@ -56,14 +51,14 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=whole(1, 65535), default=8765, help="port (default: 8765)")
     parser.add_argument(
-        "--name", action="append", default=[], help="another Host name clients use; repeatable"
+        "--name", action="append", default=[], help="another name that clients call this host; repeatable"
     )
     parser.add_argument("--anywhere", action="store_true", help="allow an address that means all networks")
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="what to look for")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind; repeatable")
+    parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help=KIND_HELP)
     parser.add_argument("--folder", default="", help="only in this folder; ~ is the laptop's home")
     parser.add_argument("--code", action="store_true", help="search source code")
     parser.add_argument("--limit", type=whole(1, 50), default=8, metavar="N", help="most hits (default: 8)")
@@ -85,14 +80,14 @@ def _read(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="most characters (default: 20000)",
     )
-    parser.add_argument("--machine", default="", help="when several machines have this path")
+    parser.add_argument("--machine", default="", metavar="NAME", help="when several machines have this path")
     parser.add_argument("--code", action="store_true", help="from the code index")
     _with_json(parser)
 
 
 def _browse(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", default="", help="only in this folder; ~ is the laptop's home")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind; repeatable")
+    parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help=KIND_HELP)
     parser.add_argument("--name", default="", metavar="TEXT", help="part of the file name")
     parser.add_argument(
         "--limit", type=whole(1, 200), default=20, metavar="N", help="most files (default: 20)"
@@ -108,5 +103,47 @@ def _status(parser: argparse.ArgumentParser) -> None:
 
 def _publish(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", metavar="NAME", help="only this laptop's (default: all)")
-    parser.add_argument("--force", action="store_true", help="also what was refused before, or is in use")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--force", action="store_true", help="also what was refused before, or is in use")
+    way.add_argument("--retire", action="store_true", help="take the source out of use; its files stay")
     _with_json(parser)
+
+
+VERBS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str, str]] = {
+    "serve": (
+        _serve,
+        "serve the tools to an agent (MCP)",
+        "Over standard input and output, as Hermes starts it; with --http over HTTP, and beyond this machine "
+        "only with a token (DIGUP_HTTP_TOKEN).",
+    ),
+    "search": (
+        _search,
+        "search files, or code with --code",
+        "By meaning and by words; by words alone while no embedding server answers.",
+    ),
+    "read": (
+        _read,
+        "read a hit by its id, or a file by its path",
+        "The text that DigUp took from it; exit code 1 when there is none.",
+    ),
+    "browse": (
+        _browse,
+        "list indexed files, newest first",
+        "All of them, or those of a folder, kind or name.",
+    ),
+    "status": (
+        _status,
+        "show what is indexed and how fresh it is",
+        "For proofs and for what to mend: hermes-digup doctor.",
+    ),
+    "doctor": (
+        _with_json,
+        "check everything, and say how to mend it",
+        "Reads only. Exit code 1 when a check failed; warnings are for people.",
+    ),
+    "publish": (
+        _publish,
+        "put what a laptop delivered into use",
+        "Done by itself after each delivery. A copy that is not sound is refused, and the old one stays.",
+    ),
+}

@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -96,7 +97,7 @@ class Printer:
         table = _plain_table()
         for name, value in values.items():
             table.add_row(Text(name, "dim"), Text(str(value)))
-        self._console.print(table)
+        self._unpadded(table)
 
     def report(self, report: Report) -> None:
         """Doctor's lines: state, check, detail; the fix below."""
@@ -106,7 +107,7 @@ class Printer:
             if row.fix:
                 detail.append(f"\nfix: {row.fix}", "italic")
             table.add_row(Text(row.state, STATE_STYLES[row.state]), Text(row.check), detail)
-        self._console.print(table)
+        self._unpadded(table)
         self._line(report.verdict, "bold")
 
     def _hit(self, number: int, hit: FoundPassage) -> None:
@@ -159,7 +160,16 @@ class Printer:
         self._console.print(Text(text), soft_wrap=True)
 
     def _below(self, text: Text) -> None:
-        self._console.print(Padding(text, (0, 0, 0, 3)))
+        self._unpadded(Padding(text, (0, 0, 0, 3)))
+
+    def _unpadded(self, content: RenderableType) -> None:
+        """Prints without the blanks that fill lines up: they would be copied along."""
+        for line in self._console.render_lines(content, pad=False):
+            while line and not line[-1].text.strip():
+                line.pop()
+            if line:
+                line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
+            self._console.print(Segments([*line, Segment.line()]))
 
 
 def _console() -> Console:
@@ -169,7 +179,11 @@ def _console() -> Console:
 
 
 def _plain_table() -> Table:
-    return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    """A table without lines, whose cells are folded and never cut: what a person copies must be whole."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    return table
 
 
 def _marked(excerpt: str) -> Text:

@@ -12,13 +12,19 @@ from tests.doubles.delivery import build_index, deliver
 from hermes_digup.cli import main
 
 WIDTH = 80
+NOTHING_INDEXED = 3
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory) -> Path:
+def databases(tmp_path_factory) -> list[Path]:
+    """DigUp's databases of the sample files."""
+    return build_index(tmp_path_factory.mktemp("digup"))
+
+
+@pytest.fixture(scope="module")
+def home(databases: list[Path], tmp_path_factory) -> Path:
     """A Pi with one source."""
     home = tmp_path_factory.mktemp("pi")
-    databases = build_index(tmp_path_factory.mktemp("digup"))
     assert deliver(home, "macbook", databases, confirmed=datetime.now(timezone.utc)).state == "published"
     return home
 
@@ -51,6 +57,66 @@ def test_lines_that_nobody_pastes_fit_into_eighty_columns(capsys) -> None:
     assert [
         line for line in lines if len(line) > WIDTH and " /Users" not in line and "open -R" not in line
     ] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["search", "invoice"],
+        ["browse"],
+        ["status"],
+        ["status", "--source", "macbook"],
+        ["doctor"],
+        ["publish"],
+    ],
+    ids=" ".join,
+)
+def test_no_line_ends_in_blanks_or_is_cut(capsys, command: list[str]) -> None:
+    main(command)
+
+    shown = capsys.readouterr().out
+    assert shown
+    assert [line for line in shown.splitlines() if line != line.rstrip()] == []
+    assert "…" not in shown
+
+
+def test_doctor_folds_a_long_path_and_shows_all_of_it(home: Path, tmp_path, monkeypatch, capsys) -> None:
+    config = tmp_path / ("a-folder-with-a-long-name-" * 4) / "config.env"
+    config.parent.mkdir()
+    config.write_text("")
+    monkeypatch.setenv("DIGUP_CONFIG", str(config))
+
+    main(["doctor"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert str(config) in "".join(line[29:] for line in lines)
+    assert [line for line in lines if len(line) > WIDTH] == []
+
+
+def test_a_retired_source_leaves_until_it_is_published_again(
+    tmp_path, databases, monkeypatch, capsys
+) -> None:
+    assert deliver(tmp_path, "macbook", databases, confirmed=datetime.now(timezone.utc)).state == "published"
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert main(["publish", "--source", "macbook", "--retire"]) == 0
+    assert capsys.readouterr().out == "macbook: retired: its laptop was taken out of the setup\n"
+    assert main(["search", "invoice"]) == NOTHING_INDEXED
+    assert main(["publish", "--source", "macbook", "--force"]) == 0
+    assert main(["search", "invoice"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code"),
+    [
+        (["publish", "--retire"], 2),
+        (["publish", "--retire", "--source", "nobody"], NOTHING_INDEXED),
+    ],
+)
+def test_what_cannot_be_retired_is_said(capsys, command: list[str], exit_code: int) -> None:
+    assert main(command) == exit_code
+
+    assert "source" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
