@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import stat
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from hermes_digup.errors import RefusedCopyError
 from hermes_digup.index.door import as_text, connect, reading
+from hermes_digup.index.plain_files import ordinary_file
 from hermes_digup.index.shapes import (
     FILE_COLUMNS,
     KNOWN_SCHEMA,
@@ -72,17 +72,10 @@ def refuse(path: Path, what: str, fix: str = _RESYNC) -> RefusedCopyError:
 
 def _check_file(path: Path) -> None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise refuse(path, f"cannot be opened: {error.strerror}") from error
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise refuse(path, "is no ordinary file")
-        head = os.read(descriptor, len(_MAGIC))
+        with ordinary_file(path) as descriptor:
+            head = os.read(descriptor, len(_MAGIC))
     except OSError as error:
         raise refuse(path, f"cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
     if head != _MAGIC:
         raise refuse(path, "is no SQLite database" if head else "is empty")
 

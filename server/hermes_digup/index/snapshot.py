@@ -13,6 +13,7 @@ from typing import Final
 from hermes_digup.errors import BusyError, NoIndexError
 from hermes_digup.index.database import CODE_FILE, Database
 from hermes_digup.index.packed import packed_name
+from hermes_digup.index.plain_files import ordinary_file
 
 MAIN_FILE: Final = "index.sqlite"
 
@@ -94,10 +95,14 @@ def _shared_lock(folder: Path) -> int:
 
 
 def _said(path: Path) -> dict[str, str]:
-    """The texts of a small JSON object; none when it is missing or anything else."""
+    """The texts of a small JSON object; none when it is missing or anything else.
+
+    A laptop writes into its landing: whatever is there, nobody waits for it.
+    """
     try:
-        with path.open("rb") as stream:
-            content = json.loads(stream.read(_LIMIT_BYTES))
+        with ordinary_file(path) as descriptor:
+            said = os.read(descriptor, _LIMIT_BYTES + 1)
+        content = json.loads(said) if len(said) <= _LIMIT_BYTES else None
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(content, dict):

@@ -214,3 +214,16 @@ def test_a_folder_without_an_index_is_named(tmp_path):
     for folder in (tmp_path / "missing", tmp_path):
         with pytest.raises(NoIndexError, match=str(folder)):
             open_snapshot(folder, machine="macbook")
+
+
+def test_a_fault_that_sqlite_tells_in_bytes_that_are_no_text_is_a_refusal(index):
+    change(
+        index,
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_master SET name = 'zzzz', tbl_name = 'zzzz', sql = 'CREATE TABLE (' WHERE name = 'meta'",
+    )
+    index.write_bytes(index.read_bytes().replace(b"zzzz", b"\xff\xfe\xfd\xfc"))
+
+    assert reason(index).startswith("index.sqlite cannot be read: ")
+    with pytest.raises(RefusedCopyError, match=r"index\.sqlite cannot be read"):
+        Database(index)

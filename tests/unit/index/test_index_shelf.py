@@ -18,6 +18,7 @@ from hermes_digup.index import Shelf, open_snapshot, pack_vectors, packed_name, 
 from hermes_digup.ranking import Query, search
 
 ABOUT = '{"format":1,"id":"x","home":"/Users/ana","taken_at":"2026-01-02T03:04:05Z"}'
+CONFIRMED = '{"format":1,"confirmed_at":"2026-01-02T05:00:00+01:00"}'
 
 
 class Clock:
@@ -94,9 +95,7 @@ def is_locked(folder):
 def test_a_snapshot_tells_what_it_is(source):
     folder = generation(source, "aaa")
     snapshot = open_snapshot(folder, machine="macbook")
-    (source / "landing" / "confirmed.json").write_text(
-        '{"format":1,"confirmed_at":"2026-01-02T05:00:00+01:00"}'
-    )
+    (source / "landing" / "confirmed.json").write_text(CONFIRMED)
 
     assert (snapshot.machine, snapshot.generation, snapshot.home) == ("macbook", "aaa", "/Users/ana")
     assert snapshot.taken_at == datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
@@ -117,6 +116,29 @@ def test_a_garbled_confirmation_is_none(source, text):
     (source / "landing" / "confirmed.json").write_text(text)
 
     assert snapshot.confirmed_at is None
+    snapshot.close()
+
+
+def a_link(path):
+    path.with_name("target").write_text(CONFIRMED)
+    path.symlink_to("target")
+
+
+def a_huge_file(path):
+    path.write_text(CONFIRMED + " " * 64 * 1024)
+
+
+@pytest.mark.parametrize("thing", [a_link, a_huge_file, os.mkfifo, Path.mkdir])
+def test_what_stands_in_place_of_a_confirmation_is_neither_followed_nor_waited_for(source, thing):
+    snapshot = open_snapshot(generation(source, "aaa"), machine="macbook")
+    thing(source / "landing" / "confirmed.json")
+    answers = []
+
+    asking = threading.Thread(target=lambda: answers.append(snapshot.confirmed_at), daemon=True)
+    asking.start()
+    asking.join(10)
+
+    assert answers == [None]
     snapshot.close()
 
 
