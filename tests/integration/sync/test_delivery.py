@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.doubles.digup import Index
 from tests.doubles.digup_contents import Sample
 from tests.integration.sync.rig import Laptop, Pi
 
@@ -159,8 +160,8 @@ def test_any_name_of_a_home_folder_works(tmp_path: Path, pi: Pi, name: str) -> N
 def test_bytes_that_are_no_utf8_do_not_break_the_manifest(tmp_path: Path, pi: Pi) -> None:
     home = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9\n\x01\xed\xa0\x80\xf0\x9f\x8d"))
     laptop = Laptop(home, pi)
-    with closing(laptop.index()):
-        pass
+    with closing(Index(laptop.folder, home="/Users/ada")) as index:  # SQLite's own text is UTF-8
+        index.add(Sample("Documents/a.md", "doc", ("Bread and butter.",)))
     laptop.set_mark("bytes")
     assert laptop.run().returncode == 0
     assert pi.mark == "bytes"
