@@ -32,6 +32,7 @@ WarningCode = Literal[
     "other_model",
     "unsplit_script",
     "cut",
+    "query_cut",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hermes_digup.index import folder_filter
@@ -22,6 +22,7 @@ from hermes_digup.service.vectors import Asked, Vectors
 if TYPE_CHECKING:
     from hermes_digup.records import Vector
 
+LONGEST_QUERY = 1000  # a word more is a query more to the index, and no question is as long
 EXCERPT_SHOWN = 300
 PARTS_NAMED = 3
 PENDING_SHARE = 0.05
@@ -68,6 +69,7 @@ def run_search(
             message="Code search is off in DigUp on every machine here, so there is no code to search. It is "
             "turned on in DigUp's settings; search_files searches documents.",
         )
+    request, cut = _bounded(request)
     asked = vectors.of(request.query, code=request.code, deadline=call.deadline)
     call.check()
     found: list[Found] = []
@@ -77,6 +79,7 @@ def run_search(
     found.sort(key=lambda each: (-each.hit.score, each.corner.machine, each.hit.file_id))
     found = found[: request.limit]
     notices = [
+        *cut,
         *asked.notices,
         *notices_of(opened),
         *_unsplit(request.query, asked.vector),
@@ -98,6 +101,18 @@ def run_search(
     )
 
 
+def _bounded(request: SearchRequest) -> tuple[SearchRequest, list[Notice]]:
+    """A question short enough to be answered in time."""
+    text = request.query.strip()
+    if len(text) <= LONGEST_QUERY:
+        return replace(request, query=text), []
+    message = (
+        f"Only the first {LONGEST_QUERY} of {len(text)} characters of the query were used. "
+        "Search for its topic in a few words."
+    )
+    return replace(request, query=text[:LONGEST_QUERY]), [Notice(code="query_cut", message=message)]
+
+
 def _corners(opened: Opened, *, code: bool) -> list[Corner]:
     if code:
         return [Corner(each, each.code) for each in opened.snapshots if each.code is not None]
@@ -106,7 +121,7 @@ def _corners(opened: Opened, *, code: bool) -> list[Corner]:
 
 def _ask(corner: Corner, request: SearchRequest, vector: Vector | None) -> list[Found]:
     query = Query(
-        request.query.strip(),
+        request.query,
         vector=vector,
         kinds=request.kinds,
         folder=folder_filter(request.folder, corner.snapshot.home),

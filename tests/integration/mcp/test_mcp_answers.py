@@ -191,6 +191,22 @@ async def test_whatever_people_type_is_answered(pi, serve, query: str) -> None:
     assert {answer["status"], code["status"]} <= {"ok", "weak", "nothing_found"}
 
 
+@pytest.mark.parametrize("tool", ["search_files", "search_code"])
+async def test_of_a_query_without_end_the_beginning_is_used_and_the_rest_told_of(pi, serve, tool) -> None:
+    beginning = "invoice " * 125
+    rest = " ".join(f"word{number}" for number in range(100_000))
+    async with serve(pi) as client:
+        answer = await ask(client, tool, query=beginning + rest)
+        short = await ask(client, tool, query=beginning)
+
+    told = [each["message"] for each in answer["warnings"] if each["code"] == "query_cut"]
+    assert len(told) == 1
+    assert f"first {len(beginning)} of {len(beginning + rest)} characters" in told[0]
+    assert "query_cut" not in codes(short)
+    assert answer["hits"] == short["hits"]
+    assert answer["hits"]
+
+
 async def test_a_script_that_is_not_split_into_words_is_said_when_only_words_are_compared(pi, serve) -> None:
     async with serve(pi) as client:
         answer = await ask(client, "search_files", query="設備清單")

@@ -10,13 +10,14 @@ from contextlib import closing, suppress
 import numpy as np
 import pytest
 from tests.doubles.digup import SCHEMA
+from tests.soak import rounds
 from tests.unit.index.index_rows import HOME, Rows, small_index
 
 from hermes_digup.errors import DigupError, NoIndexError, RefusedCopyError
 from hermes_digup.index import Database, check_database, open_snapshot
 from hermes_digup.ranking import Query, search
 
-CORRUPTIONS = 2000 if os.environ.get("SOAK") else 100
+CORRUPTIONS = rounds(100, 2000)
 
 
 @pytest.fixture
@@ -220,7 +221,7 @@ def test_a_fault_that_sqlite_tells_in_bytes_that_are_no_text_is_a_refusal(index)
     change(
         index,
         "PRAGMA writable_schema = ON",
-        "UPDATE sqlite_master SET name = 'zzzz', tbl_name = 'zzzz', sql = 'CREATE TABLE (' WHERE name = 'meta'",
+        "UPDATE sqlite_master SET name = 'zzzz', tbl_name = 'zzzz', sql = 'CREATE' WHERE name = 'meta'",
     )
     index.write_bytes(index.read_bytes().replace(b"zzzz", b"\xff\xfe\xfd\xfc"))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.soak import rounds
 from tests.unit.index.index_rows import HOME, Rows, small_index
 from tests.unit.ranking.plain_search import plain_search
 
@@ -18,7 +18,7 @@ from hermes_digup.ranking import Query, search
 from hermes_digup.records import KINDS
 
 QUERIES_AN_INDEX = 20
-INDEXES = 100 if os.environ.get("SOAK") else 10
+INDEXES = rounds(10, 100)
 TEXT = """
     rent lease tenant deposit harbour café naïve straße K7Q2LM trx50 2024 4815162342
     getUserName retry_policy os.path
