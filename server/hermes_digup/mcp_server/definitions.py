@@ -53,14 +53,14 @@ class SearchCode(Arguments):
 
 class ReadPassage(Arguments):
     segment_id: str = Field(description="Copied from a hit, e.g. macbook:1432:7f3a9c01de.")
-    context: int = Field(default=0, ge=0, le=3, description="Neighbouring passages to add on each side.")
+    context: int = Field(default=0, ge=0, le=3, description="Passages to add on each side.")
 
 
 class ReadFile(Arguments):
     path: str = Field(description="Full path, copied from a hit or a listing.")
-    offset: int = Field(default=0, ge=0, description="Character to begin at: the last answer's next_offset.")
+    offset: int = Field(default=0, ge=0, description="Where to begin: the last answer's next_offset.")
     max_chars: int = Field(default=6000, ge=1, le=20000, description="Most characters to return.")
-    machine: str = Field(default="", description="Only if several machines have this path. Empty: the first.")
+    machine: str = Field(default="", description="If several machines have this path. Empty: the first.")
     code: bool = Field(default=False, description="True: as source code from the code index.")
 
 
@@ -100,8 +100,8 @@ DEFINITIONS = (
         "Search the user's own documents by meaning and by words.\n"
         "Finds indexed files on the user's Mac in any language: PDFs, documents, screenshots, pictures, "
         "sound, film. Use it for questions about the user's files; for source code use search_code, to "
-        "list files without a query browse_files. Returns places with short excerpts from a copy that may "
-        "lag by minutes; read more with read_passage or read_file, not with local file tools.",
+        "list without a query browse_files. Returns places with excerpts, from a copy that may lag by "
+        "minutes; read on with read_passage or read_file, not with local file tools.",
         SearchFiles,
         SearchAnswer,
     ),
@@ -110,8 +110,8 @@ DEFINITIONS = (
         "Search code",
         "Find source code by what it does or by its names.\n"
         "Searches the indexed code on the user's Mac, apart from documents. Use it for functions, classes "
-        "and snippets; for texts about code and all other files use search_files. Returns stretches of "
-        "lines with the line to open at; says so when code search is off.",
+        "and snippets; for texts about code and other files use search_files. Returns stretches of lines "
+        "and the line to open at; says so when code search is off.",
         SearchCode,
         SearchAnswer,
     ),
@@ -121,7 +121,7 @@ DEFINITIONS = (
         "Read one search hit in full, with its neighbours.\n"
         "Use it after search_files or search_code to read the page or passage that was found; for a whole "
         "file, or a path without a hit, use read_file. Pictures, sound and film have no text. An id from "
-        "an older index is answered with 'search again', never with other text.",
+        "an older index is answered with 'search again'.",
         ReadPassage,
         PassageAnswer,
     ),
@@ -130,8 +130,8 @@ DEFINITIONS = (
         "Read a file",
         "Read the extracted text of one file, part by part.\n"
         "For indexed files on the user's Mac, which local file tools cannot open; for one hit read_passage"
-        " is shorter. Returns what DigUp took from the file, without layout or pictures; longer texts "
-        "continue at next_offset.",
+        " is shorter. Returns what DigUp took from the file, without layout; longer texts continue at "
+        "next_offset.",
         ReadFile,
         FileAnswer,
     ),
@@ -139,8 +139,8 @@ DEFINITIONS = (
         "browse_files",
         "Browse files",
         "List indexed files by folder, kind or name.\n"
-        "Newest first, on the user's Mac. Use it for 'latest', 'which files' or a known name; to find by "
-        "content use search_files. Lists no code. Longer lists continue at next_offset.",
+        "Newest first, on the user's Mac. Use it for 'latest', 'which files' or a known name; by content "
+        "use search_files. Lists no code. Longer lists continue at next_offset.",
         BrowseFiles,
         BrowseAnswer,
     ),
@@ -148,8 +148,8 @@ DEFINITIONS = (
         "index_status",
         "Index status",
         "Tell how many files are indexed and how fresh they are.\n"
-        "Use it when results seem old or missing, or a warning asks for it; not before each search, since "
-        "search_files warns by itself. Covers each machine, code, and whether search by meaning works.",
+        "Use it when results seem old or missing; not before each search, as search_files warns by itself. "
+        "Covers each machine, code, and whether search by meaning works.",
         IndexStatus,
         StatusAnswer,
     ),
