@@ -6,6 +6,7 @@ Between a question and its answer: which copies there are, and which of them can
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -73,8 +74,10 @@ class Library:
     Threads: any number may open at once.
     """
 
-    def __init__(self, list_sources: Callable[[], Sequence[Source]]) -> None:
-        self._list_sources = list_sources
+    def __init__(
+        self, list_sources: Callable[[], Sequence[Source]], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._list_sources, self._clock = list_sources, clock
         self._shelves: dict[Path, Shelf] = {}
         self._counts: dict[tuple[Path, str], Counts] = {}
         self._lock = threading.Lock()
@@ -120,5 +123,5 @@ class Library:
         with self._lock:
             shelf = self._shelves.get(source.folder)
             if shelf is None:
-                shelf = self._shelves[source.folder] = Shelf(source.folder, source.machine)
+                shelf = self._shelves[source.folder] = Shelf(source.folder, source.machine, clock=self._clock)
             return shelf

@@ -52,7 +52,7 @@ class Service:
     ) -> None:
         """`sources` lists the sources there are now; it is asked at every call."""
         self._watched = Watched(settings, environ=environ, clock=clock)
-        self._library = Library(sources)
+        self._library = Library(sources, clock=clock)
         self._texts = LastTexts()
         self._vectors = Vectors(self._watched.current, embedding_client)
 
