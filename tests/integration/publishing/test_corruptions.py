@@ -1,24 +1,40 @@
-"""Random damage with a manifest that matches it: refused, or published and every question ends well."""
+"""Random damage with a manifest that matches it: refused, or published and every tool ends well."""
 
 from __future__ import annotations
 
+import itertools
 import logging
-import os
 import random
-from contextlib import closing, suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.integration.publishing.deliveries import Laptop, mark_in_use, sample
+from tests.soak import rounds
 
 from hermes_digup.errors import DigupError
-from hermes_digup.index import Snapshot, open_snapshot
+from hermes_digup.index import Snapshot
+from hermes_digup.mcp_server.texts import text_of
 from hermes_digup.publishing import publish, source_status
 from hermes_digup.ranking import Query, search
+from hermes_digup.service import (
+    CALL_S,
+    Answer,
+    BrowseAnswer,
+    BrowseRequest,
+    FileRequest,
+    SearchAnswer,
+    SearchRequest,
+    Service,
+    Source,
+)
+from hermes_digup.settings import load
 
-# 2,000 in all take a quarter of an hour; a normal run takes a sample of them, another one every time.
-ROUNDS = int(os.environ.get("HERMES_DIGUP_CORRUPTIONS", "40"))
+ROUNDS = rounds(12, 1000)  # of main indexes, and as many of code indexes; another sample every time
+QUESTIONS = ("report", "invoice 2024", "retryPolicy", "the of a in")
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
@@ -48,48 +64,108 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
     return bytes(content)
 
 
-def ask_everything(snapshot: Snapshot) -> None:
+@contextmanager
+def served(source: Path, home: Path) -> Iterator[Service]:
+    """A server's whole inside over one source; it looks for a newer copy at every call."""
+    environ = {"HOME": str(home)}
+    service = Service(
+        load(environ),
+        environ=environ,
+        sources=lambda: [Source(source, "macbook")],
+        clock=itertools.count(0.0, 2.0).__next__,
+    )
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+class Tools:
+    """A service's six tools, asked as an agent does: each ends in time, in an answer or in a named fault."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.seen: set[str] = set()
+
+    def use_all(self) -> None:
+        service = self._service
+        self._ask(service.index_status)
+        for text in QUESTIONS:
+            for code in (False, True):
+                found = self._ask(lambda: service.search(SearchRequest(text, code=code)))  # noqa: B023
+                if isinstance(found, SearchAnswer):
+                    for hit in found.hits[:3]:
+                        self._read(hit.segment_id, hit.path)
+        listed = self._ask(lambda: service.browse_files(BrowseRequest()))
+        if isinstance(listed, BrowseAnswer):
+            for file in listed.files[:3]:
+                self._read("macbook:1:0000000000", file.path)
+
+    def _read(self, segment_id: str, path: str) -> None:
+        self._ask(lambda: self._service.read_passage(segment_id, context=1))
+        self._ask(lambda: self._service.read_file(FileRequest(path)))
+
+    def _ask(self, question: Callable[[], Answer]) -> Answer | None:
+        began = time.monotonic()
+        answer = None
+        # Damage that no check can see may be in use now: a named fault is an answer, a crash is not.
+        with suppress(DigupError):
+            answer = question()
+            assert text_of(answer)
+            self.seen.add(f"{type(answer).__name__} {answer.status}")
+        assert time.monotonic() - began < 2 * CALL_S
+        return answer
+
+
+def ask_by_meaning(snapshot: Snapshot) -> None:
+    """What a service does once it has a query's vector, and what the doctor reads."""
     vector = np.full(768, 768**-0.5, np.float32)
     for database in filter(None, (snapshot.main, snapshot.code)):
-        database.counts()
-        database.samples(5)
-        files, _ = database.browse(kinds=None, folder=None, name_contains=None, limit=50, offset=0)
-        for file in files[:10]:
-            database.file(file.path)
-            for passage in database.passages(file.id)[:5]:
-                database.segment(passage.id)
-        for text in ("report", "invoice 2024", "retryPolicy"):
-            search(database, Query(text=text))
-            search(database, Query(text=text, vector=vector))
+        with suppress(DigupError):
+            database.samples(5)
+        for text in QUESTIONS:
+            with suppress(DigupError):
+                search(database, Query(text=text, vector=vector))
 
 
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("code", [False, True])
 def test_damage_is_refused_or_survived(code: bool, tmp_path: Path) -> None:
     seed = random.SystemRandom().getrandbits(64)
     logging.getLogger(__name__).warning("seed %d", seed)  # shown when the test fails
     chance = random.Random(seed)
     laptop = Laptop(tmp_path / "macbook")
-    laptop.deliver(sample(), sample("code") if code else None)
+    laptop.deliver(sample(), sample("code"))
     publish(laptop.source)
-    outcomes = set()
-    for number in range(ROUNDS):
-        main, other = sample(), sample("code") if code else None
-        if other is None:
-            main = damaged(main, chance)
-        else:
-            other = damaged(other, chance)
-        laptop.deliver(main, other)
+    states: list[str] = []
+    with served(laptop.source, tmp_path) as service:
+        tools = Tools(service)
+        tools.use_all()
+        sound = set(tools.seen)
+        for number in range(ROUNDS):
+            main, other = sample(), sample("code") if code else None
+            if other is None:
+                main = damaged(main, chance)
+            else:
+                other = damaged(other, chance)
+            laptop.deliver(main, other)
 
-        outcome = publish(laptop.source)
+            outcome = publish(laptop.source)
 
-        outcomes.add(outcome.state)
-        assert outcome.state in {"published", "unchanged", "refused"}, f"seed {seed}, round {number}"
-        assert source_status(laptop.source).state in {"published", "refused"}
-        snapshot = open_snapshot((laptop.source / "current").resolve(), machine="macbook")
-        # Damage that no check can see may be in use now: a named fault is an answer, a crash is not.
-        with closing(snapshot), suppress(DigupError):
-            ask_everything(snapshot)
-    laptop.deliver(sample(mark="2"))
-    publish(laptop.source)
-    assert mark_in_use(laptop.source) == "2"
-    assert "refused" in outcomes
+            states.append(outcome.state)
+            assert outcome.state in {"published", "unchanged", "refused"}, f"seed {seed}, round {number}"
+            assert source_status(laptop.source).state in {"published", "refused"}
+            tools.use_all()
+            with service.opened() as opened:
+                for snapshot in opened.snapshots:
+                    ask_by_meaning(snapshot)
+        laptop.deliver(sample(mark="2"), sample("code"))
+        publish(laptop.source)
+        assert mark_in_use(laptop.source) == "2"
+        tools.seen.clear()
+        tools.use_all()
+        assert tools.seen == sound, "the server is as well as before"
+    assert {"SearchAnswer ok", "PassageAnswer ok", "FileAnswer ok", "BrowseAnswer ok"} <= sound
+    assert "StatusAnswer ok" in sound
+    assert "refused" in states
+    print({state: states.count(state) for state in set(states)})
