@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from mcp import Client
 from tests.doubles.model import HashedWords
 from tests.doubles.omlx import OmlxDouble
+from tests.doubles.omlx_embeddings import FAULTS
 
 from hermes_digup.cli import main
 
@@ -70,35 +72,70 @@ async def test_with_a_vector_hits_say_how_near_they_are(pi, serve, omlx) -> None
     assert "by meaning and by words" in status["searches"]
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        ("unauthorized", "key_refused"),
-        ("loading", "loading"),
-        ("not-an-embeddings-model", "wrong_model"),
-        ("wrong-size", "wrong_model"),
-        ("null", "bad_vectors"),
-        ("nan", "bad_vectors"),
-        ("zeros", "bad_vectors"),
-        ("short", "bad_vectors"),
-        ("not-json", None),
-        ("spaces-then-cut", None),
-    ],
-    ids=lambda case: case[0],
-)
-async def test_each_fault_leaves_words_and_is_named(pi, serve, omlx, run_doctor, case) -> None:
-    omlx.fault, cause = case
+# What each fault of a server comes to: the cause that a search tells, and that doctor puts beside its FAIL.
+CAUSES = {
+    "unauthorized": "key_refused",
+    "forbidden": "key_refused",
+    "not-an-embeddings-model": "wrong_model",
+    "load-failed": "wrong_model",
+    "wrong-size": "wrong_model",
+    "loading": "loading",
+    "too-long": "embedding_failed",
+    "no-memory": "embedding_failed",
+    "redirect": "embedding_failed",
+    "slow": "unreachable",
+    "drip": "unreachable",
+    "spaces-then-cut": "unreachable",
+    **dict.fromkeys(("null", "nan", "infinity", "zeros", "texts", "booleans", "nested"), "bad_vectors"),
+    **dict.fromkeys(("one-number", "short", "no-rows", "index-too-high"), "bad_vectors"),
+    **dict.fromkeys(("only-a-space", "not-json", "error-in-200", "huge"), "bad_vectors"),
+}
+# A question has one text, and so no order: these faults show when doctor asks for many at once, or are none.
+DOCTOR_ALONE = {
+    "same-index": "bad_vectors",
+    "no-index": "bad_vectors",
+    "batch-differs": "differ: cosine",
+    "reordered": "all good",
+    "spaces": "all good",
+}
+
+
+def test_every_fault_of_the_double_is_tried() -> None:
+    assert set(CAUSES) | set(DOCTOR_ALONE) == set(FAULTS)
+
+
+@pytest.mark.parametrize("fault", sorted(CAUSES))
+async def test_each_fault_leaves_words_and_is_named(pi, serve, omlx, run_doctor, fault: str) -> None:
+    takes_too_long, cause = fault in ("slow", "drip"), CAUSES[fault]
+    omlx.fault, omlx.slow_s = fault, 2.0 if takes_too_long else 0.2
+    given = settings(omlx, DIGUP_EMBED_TIMEOUT="0.5" if takes_too_long else "8")
+
+    async with serve(pi, **given) as client:
+        found = await search(client, "invoice")
+        status = (await client.call_tool("index_status", {})).structured_content
+    exit_code, shown = run_doctor(**given)
+
+    warning = next(each for each in found["warnings"] if each["code"] == "words_only")
+    assert found["hits"]
+    assert {hit["matched"] for hit in found["hits"]} == {"words"}
+    assert warning["cause"] == cause
+    assert warning["since"]
+    assert status["embedding"]["state"] == "failing"
+    assert exit_code == 1
+    assert re.search(rf"FAIL embedding server .*?\[{cause}\] fix: ", shown), shown
+    assert "skip query vectors" in shown
+
+
+@pytest.mark.parametrize("fault", sorted(DOCTOR_ALONE))
+async def test_what_one_question_does_not_meet_doctor_finds(pi, serve, omlx, run_doctor, fault: str) -> None:
+    omlx.fault, omlx.slow_s = fault, 0.3
 
     async with serve(pi, **settings(omlx)) as client:
         found = await search(client, "invoice")
+    _, shown = run_doctor(**settings(omlx))
 
-    warning = next(each for each in found["warnings"] if each["code"] == "words_only")
-    exit_code, shown = run_doctor(**settings(omlx))
-    assert found["hits"]
-    assert warning["since"]
-    assert cause in (None, warning["cause"])
-    assert exit_code == 1
-    assert f"[{warning['cause']}]" in shown
+    assert "words_only" not in {each["code"] for each in found["warnings"]}
+    assert DOCTOR_ALONE[fault] in shown
 
 
 async def test_a_model_of_another_name_stands_in_and_is_said_once(pi, serve, omlx) -> None:
@@ -144,11 +181,3 @@ async def test_doctor_sees_another_model(tmp_path, run_doctor) -> None:
 
     assert exit_code == 1
     assert "mismatch" in shown
-
-
-async def test_doctor_sees_that_batches_differ(omlx, run_doctor) -> None:
-    omlx.fault = "batch-differs"
-
-    _, shown = run_doctor(**settings(omlx))
-
-    assert "differ: cosine" in shown
