@@ -1,6 +1,6 @@
 # The commands of this project. `make` alone lists them.
 .POSIX:
-.PHONY: help demo ask demo-clean test lint lock
+.PHONY: help demo ask demo-clean test soak lint lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,10 @@ demo-clean: ## Stop the demo and remove all of it
 test: ## Lint, then run every test that this machine can
 	@.ci/bootstrap dev
 	@.ci/test
+
+soak: ## Run the same tests with far larger counts (about an hour)
+	@.ci/bootstrap dev
+	@SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" .venv/bin/pytest -q --timeout 7200 tests/unit tests/golden tests/integration/publishing
 
 lint: ## Check form: ruff, mypy, yamllint, ansible-lint, shellcheck
 	@.ci/bootstrap dev
