@@ -1,0 +1,29 @@
+"""What holds for every test: a clean environment, and with CI=true no test is left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of whoever runs the tests must not decide what they see."""
+    for name in [name for name in os.environ if name.startswith("DIGUP_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A skip names what is missing; where everything must be there, that is a failure."""
+    report = yield
+    if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{item.nodeid} was left out, which CI does not allow: {call.excinfo and call.excinfo.value}"
+        )
+    return report
