@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Compares this package with results that DigUp's own code computed.
 
-    python tests/golden/run.py [FOLDER] [--delivered] [--sqlite MODULE] [--show N]
+    python tests/golden/run.py [FOLDER] [--way opened|delivered] [--sqlite MODULE] [--show N]
 
 FOLDER is laid out like this one: `make_index.py`, `compare.py` and golden files (`*.json.gz`, `*.json`).
 Every index is built by that folder's `make_index.py`, every query and every function case goes through the
 package's public functions, and that folder's `compare.py` judges. One line a file; exit status 1 when
 anything differs.
 
-Without --delivered an index is opened as a plain folder, rows read. With it, the index is delivered into a
-landing, published, packed and mapped, as on the Pi. --sqlite names a module to use instead of `sqlite3`.
+Each index is asked both ways, or the one that is named: opened as a plain folder, rows read; and delivered
+into a landing, published, packed and mapped, as on the Pi. --sqlite names a module to use in place of
+`sqlite3`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -39,16 +40,18 @@ SHOWN = 5
 
 
 class Verdict(NamedTuple):
-    """How one golden file went."""
+    """How one golden file went. `mismatches` counts those of every way."""
 
     name: str
+    ways: Sequence[str]
     cases: int
     mismatches: int
     details: str
     seconds: float
 
     def __str__(self) -> str:
-        line = f"{self.name}: {self.cases} cases, {self.mismatches} mismatches ({self.seconds:.1f} s)"
+        how = ", ".join([*self.ways, f"{self.seconds:.1f} s"])
+        line = f"{self.name}: {self.cases} cases, {self.mismatches} mismatches ({how})"
         return line + ("\n" + self.details if self.mismatches else "")
 
 
@@ -57,22 +60,27 @@ def golden_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.endswith((".json", ".json.gz")))
 
 
-def judge(path: Path, *, delivered: bool, show: int = SHOWN) -> Verdict:
-    """Runs one golden file."""
+def judge(path: Path, *, ways: Sequence[str] = ("opened", "delivered"), show: int = SHOWN) -> Verdict:
+    """Runs one golden file; its index is built once for all ways."""
     start = time.monotonic()
     golden = _load(path)
     with tempfile.TemporaryDirectory(prefix="golden-") as name:
         work = Path(name)
         if "units" in golden:
-            results: dict[str, Any] = {"units": [unit(case) for case in golden["units"]]}
-            problems = []
+            ways, problems = ["called"], []
+            answers = [{"units": [unit(case) for case in golden["units"]]}]
         else:
-            results, problems = _searched(golden, path.parent, work, delivered=delivered)
-        out = work / "results.json"
-        out.write_text(json.dumps(results), "utf-8")
-        cases, mismatches, details = _compared(path, out, show)
-    lines = "\n".join([*problems, details])
-    return Verdict(path.name, cases, mismatches + len(problems), lines, time.monotonic() - start)
+            built, problems = _built(golden["index"], path.parent, work)
+            answers = []
+            for way in ways:
+                results, more = _searched(golden, built, work / way, way)
+                answers.append(results)
+                problems += more
+        compared = [_compared(path, results, work / "results.json", show) for results in answers]
+    cases, mismatches, details = zip(*compared, strict=True)
+    lines = "\n".join(filter(None, [*problems, *details]))
+    total = sum(mismatches) + len(problems)
+    return Verdict(path.name, ways, max(cases), total, lines, time.monotonic() - start)
 
 
 def unit(case: dict[str, Any]) -> Any:
@@ -126,23 +134,25 @@ def _or_none(value: tuple[int, ...] | None) -> list[int] | None:
     return None if value is None else list(value)
 
 
-def _searched(
-    golden: dict[str, Any], folder: Path, work: Path, *, delivered: bool
-) -> tuple[dict[str, Any], list[str]]:
-    """The results of every query of one golden file, and what is wrong with the index itself."""
+def _built(about: dict[str, Any], folder: Path, work: Path) -> tuple[Path, list[str]]:
+    """The index of one golden file, and what is wrong with it."""
+    make_index = _module(folder / "make_index.py")
+    built = Path(make_index.build(about["kind"], about["seed"], str(work / "built")))
+    same = make_index.digest(str(built)) == about["digest"]
+    return built, [] if same else ["the index that make_index.py built is not the one of this file"]
+
+
+def _searched(golden: dict[str, Any], built: Path, work: Path, way: str) -> tuple[dict[str, Any], list[str]]:
+    """The results of every query of one golden file, and what is wrong with the vectors."""
     from hermes_digup.ranking import sets_scale
 
     about = golden["index"]
-    make_index = _module(folder / "make_index.py")
-    built = Path(make_index.build(about["kind"], about["seed"], str(work / "built")))
     problems = []
-    if make_index.digest(str(built)) != about["digest"]:
-        problems.append("the index that make_index.py built is not the one of this file")
-    with (_delivered if delivered else _plain)(built, work, about) as database:
+    with WAYS[way](built, work, about) as database:
         rows = database.vector_rows()
         counted = (len(rows.segment), int(sets_scale(rows).sum()))
         if counted != (about["vectors"], about["scaleVectors"]):
-            problems.append(f"vectors and those that set the scale: {counted}")
+            problems.append(f"{way}: vectors and those that set the scale: {counted}")
         results = [_answer(database, query) for query in golden["queries"]]
     return {"results": results}, problems
 
@@ -248,16 +258,18 @@ def _answer(database: Any, query: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _compared(golden: Path, results: Path, show: int) -> tuple[int, int, str]:
+def _compared(golden: Path, results: dict[str, Any], out: Path, show: int) -> tuple[int, int, str]:
+    out.write_text(json.dumps(results), "utf-8")
     compare = golden.parent / "compare.py"
-    command = [sys.executable, str(compare), str(golden), str(results), "--show", str(show)]
+    command = [sys.executable, str(compare), str(golden), str(out), "--show", str(show)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     details, _, last = done.stdout.rstrip().rpartition("\n")
     agreed = re.search(r"(\d+) of (\d+) agree$", last)
     if agreed is None:
         return 0, 1, done.stdout + done.stderr
     good, cases = int(agreed[1]), int(agreed[2])
-    return cases, max(cases - good, int(done.returncode != 0)), details
+    bad = max(cases - good, int(done.returncode != 0))
+    return cases, bad, details if bad else ""
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -276,6 +288,7 @@ def _module(path: Path) -> ModuleType:
 
 
 FUNCTIONS = _units()
+WAYS = {"opened": _plain, "delivered": _delivered}
 
 
 def main() -> int:
@@ -283,15 +296,16 @@ def main() -> int:
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_written)
     parser.add_argument("folder", nargs="?", type=Path, default=HERE)
-    parser.add_argument("--delivered", action="store_true")
+    parser.add_argument("--way", choices=WAYS, action="append", dest="ways")
     parser.add_argument("--sqlite", metavar="MODULE")
     parser.add_argument("--show", type=int, default=SHOWN)
     args = parser.parse_args()
     if args.sqlite:
         sys.modules["sqlite3"] = importlib.import_module(args.sqlite)
+        print(f"SQLite {sys.modules['sqlite3'].sqlite_version} of {args.sqlite}", flush=True)
     verdicts = []
     for path in golden_files(args.folder):
-        verdicts.append(judge(path, delivered=args.delivered, show=args.show))
+        verdicts.append(judge(path, ways=args.ways or tuple(WAYS), show=args.show))
         print(verdicts[-1], flush=True)
     if not verdicts:
         print(f"no golden files in {args.folder}")
