@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import sqlite3
 import tempfile
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,13 @@ from tests.integration.publishing.deliveries import (
     sample,
 )
 
+from hermes_digup.cli.indexes import delivered
 from hermes_digup.publishing import publish, source_status
+from hermes_digup.service import SearchRequest, Service
+from hermes_digup.settings import load
 
 NEW = sample(mark="2")
+FOR_LIONS = SearchRequest("zebra lion")
 
 
 @pytest.fixture
@@ -36,19 +41,43 @@ def laptop(tmp_path: Path) -> Laptop:
     return laptop
 
 
+@contextmanager
+def server(laptop: Laptop) -> Iterator[Service]:
+    """What a server answers from, over the sources of this Pi; it looks for a newer copy at every call."""
+    settings = load({"HOME": str(laptop.source.parent)})
+    service = Service(
+        settings,
+        environ={},
+        sources=lambda: delivered(laptop.source.parent),
+        clock=itertools.count(0.0, 2.0).__next__,
+    )
+    try:
+        yield service
+    finally:
+        service.close()
+
+
 def assert_the_old_copy_answers(laptop: Laptop, state: str, words: str = "") -> None:
     before = generations(laptop.source)
+    with server(laptop) as running, server(laptop) as restarted:
+        assert running.search(FOR_LIONS).hits
 
-    outcome = publish(laptop.source)
+        outcome = publish(laptop.source)
 
-    status = source_status(laptop.source)
-    assert (outcome.state, outcome.generation) == (state, status.generation)
-    assert outcome.reason
-    assert words in outcome.reason
-    assert (status.state, status.reason) == (state, outcome.reason)
-    assert mark_in_use(laptop.source) == "1"
-    assert generations(laptop.source) == before
-    assert leftovers(laptop.source) == []
+        status = source_status(laptop.source)
+        assert (outcome.state, outcome.generation) == (state, status.generation)
+        assert outcome.reason
+        assert words in outcome.reason
+        assert (status.state, status.reason) == (state, outcome.reason)
+        assert mark_in_use(laptop.source) == "1"
+        assert generations(laptop.source) == before
+        assert leftovers(laptop.source) == []
+        for service in (running, restarted):
+            assert service.search(FOR_LIONS).hits
+            told = service.index_status().sources[0]
+            assert told.generation == outcome.generation
+            # What is on its way is no fault of a source, so only a refusal is a problem of it.
+            assert (told.problem or "")[:100] == (outcome.reason[:100] if state == "refused" else "")
 
 
 def assert_a_good_delivery_follows(laptop: Laptop) -> None:
@@ -234,6 +263,7 @@ EMPTY = edited(b"", "CREATE TABLE files (x)", "DROP TABLE files", "PRAGMA user_v
         pytest.param(edited(NEW, "DROP TABLE meta"), id="without meta"),
         pytest.param(edited(NEW, "PRAGMA user_version=4"), id="schema 4"),
         pytest.param(edited(NEW, "PRAGMA user_version=0"), id="schema 0"),
+        pytest.param(edited(NEW, "PRAGMA user_version=99", "DROP TABLE fts"), id="schema 99 without fts"),
         pytest.param(edited(NEW, "CREATE VIEW v AS SELECT 1"), id="a view"),
         pytest.param(
             edited(NEW, "CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM files; END"), id="a trigger"
@@ -253,6 +283,22 @@ def test_unsound_content_is_refused_even_with_a_manifest_that_matches(main: byte
 
     assert_the_old_copy_answers(laptop, "refused")
     assert_a_good_delivery_follows(laptop)
+
+
+def test_a_newer_schema_with_digups_tables_is_published_with_a_warning(laptop: Laptop) -> None:
+    laptop.deliver(edited(NEW, "PRAGMA user_version=99"))
+
+    outcome = publish(laptop.source)
+
+    assert (outcome.state, mark_in_use(laptop.source)) == ("published", "2")
+    with server(laptop) as service:
+        status, answer = service.index_status(), service.search(FOR_LIONS)
+    assert answer.hits
+    for warnings in (status.warnings, answer.warnings):
+        told = [each.message for each in warnings if each.code == "schema_newer"]
+        assert len(told) == 1
+        assert "schema 99" in told[0]
+    assert status.sources[0].files.schema_version == 99
 
 
 def test_an_unsound_code_index_refuses_the_whole_delivery(laptop: Laptop) -> None:
