@@ -28,8 +28,8 @@ PLAY = """
   gather_facts: true
   tasks:
     - ansible.builtin.import_role: {name: digup_sync, tasks_from: "{{ entry | default('main') }}"}
-    - ansible.builtin.debug: {var: doctor_rows}
-      when: doctor_rows is defined
+    - ansible.builtin.debug: {var: digup_sync_out_rows}
+      when: digup_sync_out_rows is defined
 """
 # Keeps "loaded" as a file; loading starts the agent's program at once, as RunAtLoad does.
 LAUNCHCTL = """#!/bin/sh
@@ -38,6 +38,7 @@ echo "$1" >>{folder}/launchctl.calls
 case $1 in
   print) case $2 in */*/*) [ -f $loaded ] || {{ echo "Could not find service" >&2; exit 113; }}
          printf 'x = {{\\n\\tstate = not running\\n\\truns = 1\\n\\tlast exit code = 0\\n}}\\n' ;; esac ;;
+  kickstart) HOME='{home}' /bin/bash '{script}' >/dev/null 2>&1 & ;;
   bootstrap) touch $loaded; HOME='{home}' /bin/bash '{script}' >/dev/null 2>&1 & ;;
   bootout) rm -f $loaded ;;
 esac
@@ -132,6 +133,20 @@ def test_from_a_bare_laptop_to_a_bare_laptop_again(site: Site) -> None:
     assert not (site.pi.source / "current").exists()
     code, changed, text = site.run(digup_sync_state="absent")
     assert (code, changed) == (0, 0), text
+
+
+def test_a_sync_that_is_asked_for_is_started_by_launchd_and_waited_for(site: Site) -> None:
+    code, _, text = site.run()
+    assert code == 0, text
+    site.laptop.fill("sent when asked for")
+    code, changed, text = site.run(entry="now")
+    assert (code, changed) == (0, 1), text
+    assert "kickstart" in (site.folder / "launchctl.calls").read_text().split()
+    assert site.pi.mark == "sent when asked for"
+    site.keys.write_text("")
+    code, _, text = site.run(entry="now")
+    assert code != 0
+    assert "The sync of macbook ended with exit code 77" in text, text
 
 
 def test_another_host_key_or_a_removed_line_ends_with_77(site: Site) -> None:
