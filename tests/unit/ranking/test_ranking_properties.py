@@ -37,14 +37,21 @@ def some_vector(chance):
     return vector
 
 
-def random_index(path, chance):
+def strange_word(chance):
+    """Some neighbouring characters from anywhere in Unicode: any script, marks, signs, unassigned ones."""
+    start = int(2 ** chance.uniform(5, 18))
+    word = "".join(chr(start + chance.randrange(48)) for _ in range(chance.randint(1, 6)))
+    return word.encode("utf-8", "replace").decode()
+
+
+def random_index(path, chance, words=tuple(WORDS)):
     """An index of some tens of files: long ones, odd ones, exact copies, now and then many rows of a word."""
     with Rows(path) as rows:
         copied = some_vector(chance)
         for number in range(chance.randint(1, 60)):
             kind = "code" if path.name == "code.sqlite" else chance.choice([*KINDS, "archive"])
             info = chance.choice([None, {"pages": "64"}, {"pages": "12"}, '{"pages":70}', "[1]", "{}"])
-            name = f"{chance.choice(FOLDERS)}/{number} {chance.choice(WORDS)}.{chance.choice(('txt', 'pdf'))}"
+            name = f"{chance.choice(FOLDERS)}/{number} {chance.choice(words)}.{chance.choice(('txt', 'pdf'))}"
             file = rows.file(name, kind, info=info)
             for _ in range(chance.randint(0, 6)):
                 vector = chance.choice([None, some_vector(chance), copied, b"short"])
@@ -52,7 +59,7 @@ def random_index(path, chance):
                     file,
                     chance.choice(("chunk", "page", "image", "lines", "mystery")),
                     place=chance.choice((None, 1.0, 31.0, 40.9, 41.0, 99.0)),
-                    text=" ".join(chance.choices(WORDS, k=chance.randint(1, 12)))
+                    text=" ".join(chance.choices(words, k=chance.randint(1, 12)))
                     if chance.random() < 0.7
                     else None,
                     vector=vector,
@@ -65,8 +72,8 @@ def random_index(path, chance):
     return path
 
 
-def random_query(chance):
-    text = chance.choice((" ", "\n", "-")).join(chance.choices(WORDS, k=chance.randint(0, 5)))
+def random_query(chance, words):
+    text = chance.choice((" ", "\n", "-")).join(chance.choices(words, k=chance.randint(0, 5)))
     return Query(
         chance.choice((text, text, "rent", "getUserName", "retry_policy()")),
         chance.choice((None, some_vector(chance), some_vector(chance), np.ones(5, np.float32))),
@@ -91,12 +98,13 @@ def told(results):
 def test_the_fast_code_agrees_with_the_plain_one(tmp_path, name):
     for number in range(INDEXES):
         chance = random.Random(f"{name} {number}")
-        path = random_index(tmp_path / str(number) / name, chance)
+        words = [*WORDS, *(strange_word(chance) for _ in WORDS)]
+        path = random_index(tmp_path / str(number) / name, chance, words)
         pack_vectors(path, path.with_name(packed_name(path)))
         database = Database(path, packed=chance.choice((None, path.with_name(packed_name(path)))))
         try:
             for _ in range(QUERIES_AN_INDEX // 2):
-                query = random_query(chance)
+                query = random_query(chance, words)
                 results = search(database, query)
                 # The first hits for a name in code point at its definition, which is not these rules' matter.
                 of_interest = 5 if database.is_code else 6
