@@ -15,6 +15,7 @@ ask: ## Ask the demo's deployed server, e.g. make ask Q="where does the landlord
 
 demo-clean: ## Stop the demo and remove all of it
 	@if [ -d .demo ]; then .ci/bootstrap demo && .venv/bin/python -m tests.demo clean; fi
+	@echo "The demo is gone. Its packages stay for next time, in .venv and ~/.cache/hermes-digup."
 
 test: ## Lint, then run every test that this machine can
 	@.ci/bootstrap dev
