@@ -1,0 +1,115 @@
+"""Three demo hosts in a folder of their own, deployed once by the real site.yml. Tests leave them healthy."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.doubles import digup
+from tests.doubles.model import HashedWords
+from tests.doubles.omlx import OmlxDouble
+
+ROOT = Path(__file__).parents[3]
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+SAMPLES = ROOT / "tests" / "doubles" / "samples"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of a playbook: what it printed, and how many changes it counted per host."""
+
+    code: int
+    text: str
+
+    @property
+    def changed(self) -> dict[str, int]:
+        return {host: int(n) for host, n in re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", self.text, re.M)}
+
+
+class Site:
+    """The demo's inventory below `root`, which stands for a clone of the project."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.inventory = root, root / "inventories" / "demo"
+        shutil.copytree(ROOT / "inventories" / "demo", self.inventory)
+        (root / "tests").symlink_to(ROOT / "tests")
+        homes = [root / ".demo" / name for name in ("macbook", "mac-mini", "raspberrypi")]
+        for home in homes:
+            home.mkdir(parents=True, exist_ok=True)
+        self.laptop, self.model_server, self.agent = homes
+        self.index = self.laptop / "Library" / "Application Support" / "DigUp" / "index.noindex"
+        digup.build(SAMPLES, self.index, home=str(self.laptop), model=HashedWords())
+
+    def run(self, playbook: str, *options: str, **variables: object) -> Ran:
+        command = [str(PLAYBOOK), "-i", str(self.inventory), str(ROOT / playbook), *options]
+        done = subprocess.run(
+            [*command, "-e", json.dumps(variables)],
+            cwd=ROOT,
+            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCALHOST_WARNING": "0"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout + done.stderr)
+
+    def rows(self, ran: Ran, report: Path) -> dict[str, str]:
+        """Level of each row of the doctor's report, by host and check."""
+        assert report.exists(), ran.text
+        rows = json.loads(report.read_text())["rows"]
+        return {f"{row['host']}: {row['check']}": row["level"] for row in rows}
+
+    def search(self, text: str) -> dict[str, Any]:
+        """What the deployed command answers to its user."""
+        done = subprocess.run(
+            [self.agent / ".local" / "bin" / "hermes-digup", "search", text, "--json"],
+            env={"HOME": str(self.agent), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return dict(json.loads(done.stdout or done.stderr))
+
+    def ours(self) -> list[str]:
+        """Everything below the three homes that bears our name."""
+        homes = (self.laptop, self.model_server, self.agent)
+        found = (path for home in homes for path in home.rglob("*"))
+        return sorted(str(path) for path in found if re.search(r"hermes-digup|digup-s", path.name))
+
+
+@pytest.fixture(scope="session")
+def omlx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OmlxDouble]:
+    base = tmp_path_factory.getbasetemp() / "site" / ".demo" / "mac-mini" / ".omlx"
+    base.parent.mkdir(parents=True)
+    with OmlxDouble(base, model=HashedWords()) as double:
+        yield double
+
+
+@pytest.fixture(scope="session")
+def site(omlx: OmlxDouble) -> Site:
+    if not PLAYBOOK.exists():
+        pytest.skip("ansible-core is not installed here")
+    site = Site(omlx.base.parents[2])
+    ran = site.run("site.yml")
+    assert ran.code == 0, ran.text
+    return site
+
+
+@pytest.fixture
+def at_the_very_end() -> None:
+    """For the test after which the site is gone: the hook below runs it last."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: "at_the_very_end" in getattr(item, "fixturenames", ()))
