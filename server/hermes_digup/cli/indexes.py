@@ -46,7 +46,10 @@ def delivered(sources_dir: Path) -> list[Source]:
     for folder in sources(sources_dir):
         status = source_status(folder)
         if status.state != "retired":
-            found.append(Source(folder, folder.name, status.reason if status.state == "refused" else None))
+            why = {status.state: status.reason}
+            found.append(
+                Source(folder, folder.name, problem=why.get("refused"), arriving=why.get("incomplete"))
+            )
     return found
 
 

@@ -133,6 +133,8 @@ class Printer:
         self._line(f"{source.machine}: synced {source.synced or 'never'}{age}", "bold")
         if source.problem:
             self._below(Text(f"a newer copy is refused: {source.problem}", "yellow"))
+        if source.arriving:
+            self._below(Text(f"a newer copy is on its way: {source.arriving}", "dim"))
         for name, facts in (("files", source.files), ("code", source.code)):
             self._below(_index(name, facts))
 

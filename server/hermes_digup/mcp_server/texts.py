@@ -112,6 +112,8 @@ def _status(answer: StatusAnswer) -> list[str]:
         lines.append(f"{source.machine}: synced {source.synced or 'never'}, {source.age or 'unknown'} ago")
         if source.problem:
             lines.append(f"  a newer copy is refused: {source.problem}")
+        if source.arriving:
+            lines.append(f"  a newer copy is on its way: {source.arriving}")
         lines += _index("files", source.files)
         lines += _index("code", source.code)
     return [*lines, *_embedding(answer)]

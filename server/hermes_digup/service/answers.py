@@ -154,6 +154,7 @@ class SourceFacts(Closed):
     machine: str = Field(description="Name of the machine.")
     usable: bool = Field(description="True when searches use it.")
     problem: str | None = Field(default=None, description="Why it is not usable, or a newer copy is refused.")
+    arriving: str | None = Field(default=None, description="What a newer delivery on its way still lacks.")
     synced: str | None = Field(default=None, description="When the machine last confirmed it, UTC.")
     age: str | None = Field(default=None, description="Age of the copy in words.")
     generation: str | None = Field(default=None, description="Id of the copy in use.")

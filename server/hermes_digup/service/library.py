@@ -23,14 +23,15 @@ SETUP_HINT = "Next: ansible-playbook playbooks/sync_now.yml, then: hermes-digup 
 class Source:
     """A source's folder, and the name of the machine it is from.
 
-    `problem`: why its newest state is not in use, if whoever fills the folder knows. `hint`: what to do while
-    nothing is published.
+    `problem`: why its newest state is not in use, if whoever fills the folder knows. `arriving`: what a newer
+    delivery on its way still lacks, which is no problem. `hint`: what to do while nothing is published.
     """
 
     folder: Path
     machine: str
     problem: str | None = None
     hint: str = SETUP_HINT
+    arriving: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Opened:
     stale_after: timedelta
     snapshots: list[Snapshot] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    arriving: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -94,6 +96,8 @@ class Library:
                     refused = shelf.refused or source.problem
                     if refused:
                         result.refused[source.machine] = refused
+                    if source.arriving:
+                        result.arriving[source.machine] = source.arriving
                 except DigupError as error:
                     waiting = isinstance(error, NoIndexError) and source.problem is None
                     sentence = source.problem or str(error)

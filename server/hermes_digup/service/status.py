@@ -27,7 +27,7 @@ PROBLEM_SHOWN = 400
 
 def index_status(opened: Opened, library: Library, client: EmbeddingClient | None) -> StatusAnswer:
     """The state of every source and of the embedding server, as the last question found it."""
-    sources = [_source(each, library, opened.refused.get(each.machine)) for each in opened.snapshots]
+    sources = [_source(each, library, opened) for each in opened.snapshots]
     sources += [
         SourceFacts(
             machine=each.machine, usable=False, problem=shortened(safe_line(each.sentence), PROBLEM_SHOWN)
@@ -65,12 +65,14 @@ def embedding_facts(client: EmbeddingClient | None) -> EmbeddingFacts:
     )
 
 
-def _source(snapshot: Snapshot, library: Library, refused: str | None) -> SourceFacts:
+def _source(snapshot: Snapshot, library: Library, opened: Opened) -> SourceFacts:
     age = age_of(snapshot)
+    refused, arriving = (told.get(snapshot.machine) for told in (opened.refused, opened.arriving))
     return SourceFacts(
         machine=snapshot.machine,
         usable=True,
         problem=shortened(safe_line(refused), PROBLEM_SHOWN) if refused else None,
+        arriving=shortened(safe_line(arriving), PROBLEM_SHOWN) if arriving else None,
         synced=minute(snapshot.confirmed_at or snapshot.taken_at),
         age=readable_age(age.total_seconds()) if age else None,
         generation=snapshot.generation,

@@ -77,7 +77,9 @@ def assert_the_old_copy_answers(laptop: Laptop, state: str, words: str = "") -> 
             told = service.index_status().sources[0]
             assert told.generation == outcome.generation
             # What is on its way is no fault of a source, so only a refusal is a problem of it.
-            assert (told.problem or "")[:100] == (outcome.reason[:100] if state == "refused" else "")
+            told_as = told.problem if state == "refused" else told.arriving
+            assert (told_as or "")[:100] == outcome.reason[:100]
+            assert (told.problem is None) == (state != "refused")
 
 
 def assert_a_good_delivery_follows(laptop: Laptop) -> None:
