@@ -183,7 +183,7 @@ finish() {
   trap '' INT TERM HUP
   set +e
   [ -z "$CHILD" ] || kill "$CHILD" 2>/dev/null
-  [ -z "$WATCHER" ] || kill "$WATCHER" 2>/dev/null
+  [ -z "$WATCHER" ] || kill -9 "$WATCHER" 2>/dev/null
   [ -n "$MESSAGE" ] || MESSAGE="stopped in an unforeseen place (${WHERE:-unknown}); run it by hand with -v"
   if [ "$MODE" = dry ]; then
     clear_staging
@@ -254,7 +254,8 @@ bounded() {
   WATCHER=$!
   wait "$CHILD" 2>/dev/null || code=$?
   CHILD=''
-  kill "$WATCHER" 2>/dev/null || true
+  # Not a signal that can be caught: right after its start the watcher still has this script's own traps.
+  kill -9 "$WATCHER" 2>/dev/null || true
   wait "$WATCHER" 2>/dev/null || true
   WATCHER=''
   return "$code"

@@ -93,7 +93,7 @@ def test_the_skill_keeps_hermess_rules(hermes, environ, tmp_path) -> None:
     folder.mkdir()
     shutil.copy(SKILL, folder)
 
-    done = run(hermes / "python", HERE / "hermes_skill.py", folder, environ=environ)
+    done = run(hermes / "python", HERE / "skill_rules.py", folder, environ=environ)
 
     assert done.returncode == 0, lines_of(done)
     assert json.loads(done.stdout.splitlines()[-1]) == []

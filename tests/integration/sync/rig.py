@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -37,7 +38,7 @@ class Pi:
         self.receive.chmod(0o755)
         program = self.data / "venv" / "bin" / "hermes-digup"
         program.parent.mkdir(parents=True)
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m hermes_digup "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hermes_digup "$@"\n')
         program.chmod(0o755)
 
     def query(self, sql: str, name: str = "index.sqlite") -> list[tuple[object, ...]]:

@@ -1,6 +1,6 @@
 """Run by Hermes's own Python: holds a skill folder to Hermes's rules, and prints what breaks them as JSON.
 
-Usage: hermes_skill.py FOLDER
+Usage: skill_rules.py FOLDER
 """
 
 from __future__ import annotations
