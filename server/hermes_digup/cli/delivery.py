@@ -35,7 +35,7 @@ def delivery_status(settings: Settings, name: str, *, as_json: bool) -> int:
 
     Raises: NoIndexError when there is no such source.
     """
-    status = source_status(_chosen(settings, name)[0])
+    status = source_status(_chosen(settings, name)[0], prove=True)
     if as_json:
         print(status.as_json())
     else:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 from hermes_digup.errors import DiskFullError, RefusedCopyError
 from hermes_digup.publishing.disk import is_full, remove
-from hermes_digup.publishing.generations import MovedError, build, free_id, is_whole, prune, switch
+from hermes_digup.publishing.generations import MovedError, build, free_id, is_usable, prune, switch
 from hermes_digup.publishing.landing import (
     IncompleteError,
     LandedFile,
@@ -100,7 +100,7 @@ class Attempt:
 
     def _made(self, manifest: Manifest, files: list[LandedFile]) -> str:
         """The generation of these files: the one that is there already, or a new one."""
-        if not self._force and is_whole(self._layout, manifest.generation):
+        if not self._force and is_usable(self._layout, manifest.generation):
             return manifest.generation
         name = free_id(self._layout, manifest.generation)
         record = GenerationRecord(
@@ -124,7 +124,7 @@ class Attempt:
     def _is_in_use(self, manifest: Manifest, *, linked: bool) -> bool:
         """Whether these files are in use already; `linked`: landing holds the very files that were proved."""
         current = self._layout.current_id()
-        if self._force or current is None or not is_whole(self._layout, current):
+        if self._force or current is None or not is_usable(self._layout, current):
             return False
         folder = self._layout.generations / current
         record = read_generation(folder)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hermes_digup.errors import DigupError, DiskFullError, RefusedCopyError
-from hermes_digup.index import check_database, pack_vectors, packed_name
+from hermes_digup.index import check_database, open_snapshot, pack_vectors, packed_name
 from hermes_digup.publishing.disk import flush, is_full, remove, write_durably
 from hermes_digup.publishing.landing import LandedFile
 from hermes_digup.publishing.layout import OLD_PREFIX, WORK_PREFIX, Layout
@@ -70,6 +70,15 @@ def is_whole(layout: Layout, generation: str) -> bool:
         and bool(databases)
         and all((folder / packed_name(path)).is_file() for path in databases)
     )
+
+
+def is_usable(layout: Layout, generation: str) -> bool:
+    """Whether a generation is whole and opens as servers open it: a card can lose what once was sound."""
+    try:
+        open_snapshot(layout.generations / generation, machine=layout.name).close()
+    except DigupError:
+        return False
+    return is_whole(layout, generation)
 
 
 def free_id(layout: Layout, wanted: str) -> str:

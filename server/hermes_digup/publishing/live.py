@@ -100,7 +100,8 @@ class LiveFolder:
             except DigupError as error:
                 _write_note(self._note_path, key="", problem=plain(error.what))
                 raise
-            _write_note(self._note_path, key="" if outcome.disk_full else key, problem="")
+            refused = outcome.reason if outcome.state == "refused" else ""
+            _write_note(self._note_path, key="" if outcome.disk_full else key, problem=refused)
             return outcome
 
     def start(self) -> None:

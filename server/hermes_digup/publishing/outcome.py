@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from hermes_digup.errors import DiskFullError, NoIndexError, RefusedCopyError
+from hermes_digup.publishing.generations import is_usable
 from hermes_digup.publishing.layout import Layout
 from hermes_digup.publishing.manifest import confirmed_at
 from hermes_digup.publishing.records import read_generation, read_state
@@ -89,10 +90,15 @@ class SourceStatus:
         return json.dumps(fields)
 
 
-def source_status(source: Path, *, now: datetime | None = None) -> SourceStatus:
-    """What `receive … status` and `hermes-digup status` show of a source. Takes no lock, changes nothing."""
+def source_status(source: Path, *, now: datetime | None = None, prove: bool = False) -> SourceStatus:
+    """What `receive … status` and `hermes-digup status` show of a source. Takes no lock, changes nothing.
+
+    `prove`: a copy in use that cannot be opened any more is no generation, so that a laptop sends it again.
+    """
     layout = Layout(source)
     state, generation = read_state(layout), layout.current_id()
+    if prove and generation and not is_usable(layout, generation):
+        generation = None
     record = read_generation(layout.generations / generation) if generation else None
     return SourceStatus(
         source=layout.name,

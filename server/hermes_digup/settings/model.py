@@ -55,7 +55,11 @@ class Settings(BaseModel):
         8, alias="DIGUP_EMBED_TIMEOUT", gt=0, le=60, description="Seconds for a vector once connected."
     )
     stale_hours: float = Field(
-        24, alias="DIGUP_STALE_HOURS", gt=0, description="Age in hours from which results mention it."
+        24,
+        alias="DIGUP_STALE_HOURS",
+        gt=0,
+        le=100_000,
+        description="Age in hours from which results mention it.",
     )
     results: Literal["text", "both"] = Field(
         "both", alias="DIGUP_RESULTS", description="Tool answers: text, or text and structured content."

@@ -48,6 +48,23 @@ def test_a_delivery_is_published_as_hard_links_with_packed_vectors(laptop: Lapto
     assert leftovers(laptop.source) == []
 
 
+def test_a_copy_in_use_that_the_card_lost_is_replaced_by_the_same_delivery(laptop: Laptop) -> None:
+    laptop.deliver(sample())
+    lost = publish(laptop.source).generation
+    assert source_status(laptop.source, prove=True).generation == lost
+
+    with (laptop.source / "current" / MAIN).open("r+b") as damaged:
+        damaged.write(bytes(20_000))
+    assert source_status(laptop.source, prove=True).generation is None
+    laptop.deliver(sample())
+    outcome = publish(laptop.source)
+
+    assert outcome.state == "published"
+    assert outcome.generation != lost
+    assert source_status(laptop.source, prove=True).generation == outcome.generation
+    assert mark_in_use(laptop.source) == "1"
+
+
 def test_a_generation_says_where_and_when_it_comes_from(laptop: Laptop) -> None:
     laptop.deliver(sample(), source="forged/../name")
 
