@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hermes_digup.service.answers import FileAnswer, Notice
 from hermes_digup.service.library import Corner, Opened
-from hermes_digup.service.located import LONGEST_TEXT, Located, corners, reason_for_no_text, shown_kind
+from hermes_digup.service.located import LONGEST_TEXT, Located, corners, no_text, shown_kind
 from hermes_digup.service.notices import no_index, notices_of
 from hermes_digup.service.reading import read_through
 from hermes_digup.service.safe_text import meant_name, safe_name, safe_text, shortened
@@ -150,9 +150,7 @@ def _stretch(opened: Opened, located: Located, text: str, request: FileRequest) 
         "code": corner.database.is_code,
     }
     if not text:
-        return FileAnswer.model_validate(
-            {"status": "no_text", "message": f"{reason_for_no_text(file).capitalize()}.", **known}
-        )
+        return FileAnswer.model_validate({"status": "no_text", "message": no_text(file), **known})
     warnings = notices_of(opened, corner, read_in_part=[file])
     total = len(text)
     if request.offset >= total:

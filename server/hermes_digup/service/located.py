@@ -44,6 +44,12 @@ def reason_for_no_text(file: File) -> str:
     return NO_TEXT_OF.get(file.kind, "DigUp has taken no text from this file")
 
 
+def no_text(file: File) -> str:
+    """`reason_for_no_text` as a sentence of its own; names in it keep their capitals."""
+    reason = reason_for_no_text(file)
+    return f"{reason[:1].upper()}{reason[1:]}."
+
+
 def shown_kind(file: File) -> str:
     """A file's kind as stored, which may be any words in a newer or a forged index."""
     return shortened(safe_name(file.kind), 40)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from hermes_digup.records import File, Passage
 from hermes_digup.service.answers import Notice, PassageAnswer
 from hermes_digup.service.library import Corner, Opened
-from hermes_digup.service.located import LONGEST_TEXT, Located, corners, reason_for_no_text, shown_kind
+from hermes_digup.service.located import (
+    LONGEST_TEXT,
+    Located,
+    corners,
+    no_text,
+    reason_for_no_text,
+    shown_kind,
+)
 from hermes_digup.service.notices import no_index, notices_of
 from hermes_digup.service.places import place
 from hermes_digup.service.reading import Part, merged, parts
@@ -137,4 +144,4 @@ def _why_no_text(file: File, passage: Passage, has_others: bool) -> str:
         )
     if passage.kind in ("page", "page_image"):
         return f"This page is a picture without text in the index.{more}"
-    return f"{reason_for_no_text(file).capitalize()}."
+    return no_text(file)
