@@ -171,13 +171,13 @@ class Database:
 
     def files(self, numbers: Collection[int]) -> dict[int, File]:
         """The files with these numbers."""
-        sql = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+        sql = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
         with self._connections.one() as connection:
             return {row[0]: file_of(row) for row in connection.execute(sql, (_bundle(numbers),)).fetchall()}
 
     def segments(self, numbers: Collection[int]) -> dict[int, Segment]:
         """The segments with these numbers."""
-        sql = f"SELECT {SEGMENT_COLUMNS} FROM segments s WHERE s.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+        sql = f"SELECT {SEGMENT_COLUMNS} FROM segments s WHERE s.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
         with self._connections.one() as connection:
             return {
                 row[0]: segment_of(row) for row in connection.execute(sql, (_bundle(numbers),)).fetchall()

@@ -190,7 +190,7 @@ def _samples(
 
 def _spread(connection: sqlite3.Connection, kind: str) -> list[int]:
     """Files that have such segments with a vector, spread over the index."""
-    sql = f"SELECT DISTINCT s.file FROM segments s WHERE s.kind = ? AND {IS_VECTOR} ORDER BY s.file"  # noqa: S608
+    sql = f"SELECT DISTINCT s.file FROM segments s WHERE s.kind = ? AND {IS_VECTOR} ORDER BY s.file"  # noqa: S608 - constants only
     numbers = [as_number(number) for (number,) in connection.execute(sql, (kind,))]
     return numbers[:: max(len(numbers) // _SAMPLED_FILES, 1)][:_SAMPLED_FILES]
 

@@ -92,7 +92,7 @@ class Tools:
         self._ask(service.index_status)
         for text in QUESTIONS:
             for code in (False, True):
-                found = self._ask(lambda: service.search(SearchRequest(text, code=code)))  # noqa: B023
+                found = self._ask(lambda: service.search(SearchRequest(text, code=code)))  # noqa: B023 - called at once, within the same round
                 if isinstance(found, SearchAnswer):
                     for hit in found.hits[:3]:
                         self._read(hit.segment_id, hit.path)
