@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from annotated_types import Le
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from hermes_digup.errors import SettingsError
 from hermes_digup.settings.config_file import read_config
@@ -19,6 +21,7 @@ from hermes_digup.settings.config_file import read_config
 PREFIX = "DIGUP_"
 CONFIG_KEY = "DIGUP_CONFIG"
 PATHS = frozenset({"DIGUP_SOURCES_DIR", "DIGUP_INDEX_DIR"})
+NEAR = 0.7
 CHOICES = {
     "DIGUP_EMBED_API": str.lower,
     "DIGUP_RESULTS": str.lower,
@@ -75,6 +78,14 @@ class Settings(BaseModel):
     unknown: tuple[str, ...] = Field(
         (), description="A sentence for every DIGUP_ key that means nothing here."
     )
+
+    @field_validator("sources_dir", "index_dir")
+    @classmethod
+    def _is_full(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.is_absolute():
+            # Otherwise it would mean another folder wherever the program is started.
+            raise ValueError("it must be a full path, from / or ~/")
+        return value
 
     @field_validator("embed_urls", mode="before")
     @classmethod
@@ -143,13 +154,20 @@ def _prepared(key: str, value: str, home: Path) -> object:
     return CHOICES[key](value) if key in CHOICES else value
 
 
+def _nearest(key: str) -> str | None:
+    """The known key that was probably meant; what all keys begin with tells nothing."""
+    names = {known.removeprefix(PREFIX): known for known in KNOWN}
+    near = difflib.get_close_matches(key.upper().removeprefix(PREFIX), names, n=1, cutoff=NEAR)
+    return names[near[0]] if near else None
+
+
 def _unknown(values: Mapping[str, str], where: str) -> list[str]:
     sentences = []
     for key in values:
         if key in KNOWN or key == CONFIG_KEY:
             continue
-        near = difflib.get_close_matches(key, KNOWN, n=1, cutoff=0.6)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        near = _nearest(key)
+        hint = f" Did you mean {near}?" if near else ""
         sentences.append(f"{key} is not a setting ({where}).{hint}")
     return sentences
 
@@ -159,5 +177,15 @@ def _named(error: ValidationError, from_environ: Mapping[str, str], config_path:
     first = error.errors(include_url=False, include_input=False)[0]
     key = str(first["loc"][0]) if first["loc"] else "a setting"
     where = "environment" if key in from_environ else str(config_path)
-    reason = first["msg"].removeprefix("Value error, ")
-    return SettingsError(f"{key} cannot be used: {reason}", where=where, fix="Correct that line.")
+    return SettingsError(f"{key} cannot be used: {_rule(first)}", where=where, fix="Correct that line.")
+
+
+def _rule(error: ErrorDetails) -> str:
+    """What the value must be, in plain words: the checker's own are for programmers."""
+    if error["type"] == "value_error":
+        return error["msg"].removeprefix("Value error, ")
+    if error["type"] == "literal_error":
+        return f"it must be {error['ctx']['expected']}"
+    field = next(each for each in Settings.model_fields.values() if each.alias == error["loc"][0])
+    most = next(each.le for each in field.metadata if isinstance(each, Le))
+    return f"it must be a number above 0 and at most {most:,}"

@@ -80,6 +80,50 @@ def test_an_unknown_key_is_reported_with_the_nearest_known_one(tmp_path) -> None
 
 
 @pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("DIGUP_SOURCE_DIR", "DIGUP_SOURCES_DIR"),
+        ("DIGUP_EMBED_KEY", "DIGUP_EMBED_API_KEY"),
+        ("EMBED_URL", "DIGUP_EMBED_URL"),
+        ("digup_stale_hours", "DIGUP_STALE_HOURS"),
+        ("DIGUP_NONSENSE", None),
+        ("DIGUP_X", None),
+        ("PATH", None),
+    ],
+)
+def test_only_a_key_that_is_near_is_proposed(tmp_path, key: str, meant: str | None) -> None:
+    config(tmp_path, f"{key}=1\n")
+
+    hint = f" Did you mean {meant}?" if meant else ""
+    assert load({"HOME": str(tmp_path)}).unknown == (f"{key} is not a setting (config.env).{hint}",)
+
+
+@pytest.mark.parametrize("key", ["DIGUP_SOURCES_DIR", "DIGUP_INDEX_DIR"])
+@pytest.mark.parametrize("value", ["sources", "./x", "../x", "~ana/x", "$HOME/x"])
+def test_a_folder_that_depends_on_where_the_program_starts_is_refused(tmp_path, key: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"{key} cannot be used: it must be a full path, from / or ~/"):
+        load({"HOME": str(tmp_path), key: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [
+        ("DIGUP_EMBED_TIMEOUT", "soon", "it must be a number above 0 and at most 60"),
+        ("DIGUP_EMBED_TIMEOUT", "61", "it must be a number above 0 and at most 60"),
+        ("DIGUP_STALE_HOURS", "nan", "it must be a number above 0 and at most 100,000"),
+        ("DIGUP_STALE_HOURS", "0", "it must be a number above 0 and at most 100,000"),
+        ("DIGUP_EMBED_API", "grpc", "it must be 'openai' or 'ollama'"),
+        ("DIGUP_EMBED_URL", "my-mac:8000", "each URL is http:// or https:// and a host, like"),
+    ],
+)
+def test_a_fault_says_what_the_value_must_be(tmp_path, key: str, value: str, rule: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load({"HOME": str(tmp_path), key: value})
+
+    assert str(caught.value).startswith(f"{key} cannot be used: {rule}")
+
+
+@pytest.mark.parametrize(
     ("key", "value"),
     [
         ("DIGUP_EMBED_TIMEOUT", "soon"),
