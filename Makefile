@@ -1,9 +1,13 @@
 # The commands of this project. `make` alone lists them.
 .POSIX:
-.PHONY: help demo ask demo-clean test soak lint lock
+.PHONY: help setup demo ask demo-clean test soak lint lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Name your three machines: tries each login and writes inventories/home
+	@.ci/bootstrap deploy
+	@.venv/bin/python -m inventories.setup
 
 demo: ## Deploy three demo hosts on this machine and search their files
 	@.ci/bootstrap demo

@@ -1,0 +1,1 @@
+"""`make setup`: from three names to an inventory, with every login tried before anything is installed."""
