@@ -1,9 +1,11 @@
-"""What holds for every test: a clean environment, and with CI=true no test is left out."""
+"""What holds for every test: a clean environment, and with CI=true no test is left out. And a Pi for many."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,24 @@ def no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings of whoever runs the tests must not decide what they see."""
     for name in [name for name in os.environ if name.startswith("DIGUP_")]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """DigUp's databases of the sample files."""
+    from tests.doubles.delivery import build_index  # the modules' tests run where no server is installed
+
+    return build_index(tmp_path_factory.mktemp("digup"))
+
+
+@pytest.fixture(scope="session")
+def pi(databases: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home folder of a Pi that has one source, macbook, with both indexes."""
+    from tests.doubles.delivery import deliver
+
+    home = tmp_path_factory.mktemp("pi")
+    assert deliver(home, "macbook", databases, confirmed=datetime.now(timezone.utc)).state == "published"
+    return home
 
 
 @pytest.hookimpl(wrapper=True)

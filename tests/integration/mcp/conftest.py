@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp.client.stdio import stdio_client
-from tests.doubles.delivery import build_index, deliver
+from tests.doubles.delivery import deliver
 from tests.integration.mcp.serving import parameters
 
 from hermes_digup.cli.indexes import opened_service
@@ -18,20 +18,6 @@ from hermes_digup.mcp_server import build_server
 from hermes_digup.settings import load
 
 Serve = Callable[..., AbstractAsyncContextManager[Client]]
-
-
-@pytest.fixture(scope="session")
-def databases(tmp_path_factory) -> list[Path]:
-    """DigUp's databases of the sample files."""
-    return build_index(tmp_path_factory.mktemp("digup"))
-
-
-@pytest.fixture(scope="session")
-def pi(databases: list[Path], tmp_path_factory) -> Path:
-    """The home folder of a Pi that has one source, macbook, with both indexes."""
-    home = tmp_path_factory.mktemp("pi")
-    assert deliver(home, "macbook", databases, confirmed=datetime.now(timezone.utc)).state == "published"
-    return home
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from tests.doubles.delivery import build_index, deliver
+from tests.doubles.delivery import deliver
 
 from hermes_digup.cli import main
 
@@ -15,26 +15,10 @@ WIDTH = 80
 NOTHING_INDEXED = 3
 
 
-@pytest.fixture(scope="module")
-def databases(tmp_path_factory) -> list[Path]:
-    """DigUp's databases of the sample files."""
-    return build_index(tmp_path_factory.mktemp("digup"))
-
-
-@pytest.fixture(scope="module")
-def home(databases: list[Path], tmp_path_factory) -> Path:
-    """A Pi with one source."""
-    home = tmp_path_factory.mktemp("pi")
-    assert deliver(home, "macbook", databases, confirmed=datetime.now(timezone.utc)).state == "published"
-    return home
-
-
 @pytest.fixture(autouse=True)
-def _at_home(home: Path, monkeypatch) -> None:
-    monkeypatch.setenv("HOME", str(home))
+def _at_home(pi: Path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(pi))
     monkeypatch.delenv("COLUMNS", raising=False)
-    for key in ("DIGUP_CONFIG", "DIGUP_EMBED_URL", "DIGUP_SOURCES_DIR", "DIGUP_INDEX_DIR"):
-        monkeypatch.delenv(key, raising=False)
 
 
 def test_a_search_shows_where_to_look_and_a_line_to_paste(capsys) -> None:
@@ -80,7 +64,7 @@ def test_no_line_ends_in_blanks_or_is_cut(capsys, command: list[str]) -> None:
     assert "…" not in shown
 
 
-def test_doctor_folds_a_long_path_and_shows_all_of_it(home: Path, tmp_path, monkeypatch, capsys) -> None:
+def test_doctor_folds_a_long_path_and_shows_all_of_it(tmp_path, monkeypatch, capsys) -> None:
     config = tmp_path / ("a-folder-with-a-long-name-" * 4) / "config.env"
     config.parent.mkdir()
     config.write_text("")
