@@ -1,15 +1,15 @@
 #!/usr/bin/python
-"""Starts an MCP server as Hermes would and lists its tools. Part of the Ansible run, changes nothing."""
+"""Starts an MCP server as Hermes does, lists its tools, asks it. Part of the Ansible run; changes nothing."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 ---
 module: mcp_stdio_info
-short_description: List the tools of an MCP server on standard input and output
+short_description: Ask an MCP server on standard input and output
 description:
-  - Starts a command with the few variables that Hermes passes on, does the MCP handshake, lists the tools and
-    ends it.
+  - Starts a command with the few variables that Hermes passes on, does the MCP handshake, lists the tools,
+    calls one if wanted, and ends it.
   - A server that does not answer is a value, not a failure; see I(problem).
 options:
   command:
@@ -25,6 +25,14 @@ options:
     description: The home folder that the server sees.
     type: path
     required: true
+  tool:
+    description: The tool to call after the list. Empty for none.
+    type: str
+    default: ""
+  arguments:
+    description: What the tool is called with.
+    type: dict
+    default: {}
   timeout:
     description: Seconds for the whole conversation.
     type: int
@@ -44,13 +52,23 @@ EXAMPLES = r"""
   mcp_stdio_info:
     command: [/home/pi/.local/bin/hermes-digup, serve]
     home: /home/pi
+
+- name: Ask for the newest file
+  mcp_stdio_info:
+    command: [/home/pi/.local/bin/hermes-digup, serve]
+    home: /home/pi
+    tool: browse_files
+    arguments: {limit: 1}
 """
 
 RETURN = r"""
 tools: {description: Names of the tools., type: list, elements: str, returned: always}
 server: {description: Name and version of the server., type: str, returned: always}
 milliseconds: {description: From the start of the process to the list of tools., type: int, returned: always}
-problem: {description: Why there is no list, or empty., type: str, returned: always}
+problem: {description: Why there is no list or no answer, or empty., type: str, returned: always}
+answer: {description: The tool's structured answer., type: dict, returned: always}
+answer_milliseconds: {description: From the call to its answer., type: int, returned: always}
+memory_kb: {description: Its share of memory (PSS) at the end; 0 if not known., type: int, returned: always}
 """
 
 import json
@@ -61,6 +79,16 @@ import time
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+
+NOTHING = {
+    "tools": [],
+    "server": "",
+    "problem": "",
+    "milliseconds": 0,
+    "answer": {},
+    "answer_milliseconds": 0,
+    "memory_kb": 0,
+}
 
 
 class NoAnswerError(Exception):
@@ -107,6 +135,27 @@ def converse(process):
     return tools, "%s %s" % (info.get("name", ""), info.get("version", ""))
 
 
+def call_tool(process, name, arguments):
+    """Structured answer of one tool, and the milliseconds it took."""
+    asked = time.monotonic()
+    process.stdin.write(message("tools/call", 3, {"name": name, "arguments": arguments}))
+    process.stdin.flush()
+    result = answer(process.stdout, 3)
+    if result.get("isError"):
+        texts = [part.get("text", "") for part in result.get("content", [])]
+        raise NoAnswerError("%s failed: %s" % (name, " ".join(texts)[:200]))
+    return result.get("structuredContent") or {}, milliseconds_since(asked)
+
+
+def memory_kb(process):
+    """Pages of the process, those it shares counted in part (Linux; 0 elsewhere)."""
+    try:
+        lines = Path("/proc/%d/smaps_rollup" % process.pid).read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
 def end(process):
     """Closes the server's input, as a client that leaves does, and kills it if it stays."""
     try:
@@ -117,31 +166,41 @@ def end(process):
         process.wait()
 
 
-def talk(process, timeout):
+def talk(process, params):
     """Talks to a started server and ends it. Returns what the module returns."""
     started = time.monotonic()
     said = []
     listener = threading.Thread(target=lambda: said.append(process.stderr.read()), daemon=True)
     listener.start()
+    timeout = params["timeout"]
     watchdog = threading.Timer(timeout, process.kill)
     watchdog.start()
-    tools, server, problem = [], "", ""
+    found = dict(NOTHING)
     try:
-        tools, server = converse(process)
+        found["tools"], found["server"] = converse(process)
+        found["milliseconds"] = milliseconds_since(started)
+        if params["tool"]:
+            found["answer"], found["answer_milliseconds"] = call_tool(
+                process, params["tool"], params["arguments"]
+            )
     except (NoAnswerError, OSError) as error:
-        problem = str(error)
-    milliseconds = int((time.monotonic() - started) * 1000)
+        found["problem"] = str(error)
+    found["memory_kb"] = memory_kb(process)
     watchdog.cancel()
-    if problem and milliseconds >= timeout * 1000:
-        problem = "it did not answer within %d s" % timeout
+    if found["problem"] and milliseconds_since(started) >= timeout * 1000:
+        found["problem"] = "it did not answer within %d s" % timeout
     end(process)
     listener.join(5)
     process.stdout.close()
     process.stderr.close()
     lines = b"".join(said).decode("utf-8", "replace").strip().splitlines()
-    if problem and lines:
-        problem += " (%s)" % lines[-1][:200]
-    return {"tools": tools, "server": server, "problem": problem, "milliseconds": milliseconds}
+    if found["problem"] and lines:
+        found["problem"] += " (%s)" % lines[-1][:200]
+    return found
+
+
+def milliseconds_since(started):
+    return int((time.monotonic() - started) * 1000)
 
 
 def main():
@@ -150,6 +209,8 @@ def main():
             "command": {"type": "list", "elements": "str", "required": True},
             "environment": {"type": "dict", "default": {}},
             "home": {"type": "path", "required": True},
+            "tool": {"type": "str", "default": ""},
+            "arguments": {"type": "dict", "default": {}},
             "timeout": {"type": "int", "default": 60},
         },
         supports_check_mode=True,
@@ -166,8 +227,8 @@ def main():
         process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  # no shell
     except OSError as error:
         problem = "%s cannot be started: %s" % (command[0], error.strerror)
-        module.exit_json(changed=False, tools=[], server="", problem=problem, milliseconds=0)
-    module.exit_json(changed=False, **talk(process, module.params["timeout"]))
+        module.exit_json(changed=False, **dict(NOTHING, problem=problem))
+    module.exit_json(changed=False, **talk(process, module.params))
 
 
 if __name__ == "__main__":

@@ -47,7 +47,14 @@ def test_a_second_run_of_site_changes_nothing_and_says_what_each_host_does(site:
     assert re.search(r"mac-mini +serves embeddinggemma-2 at http://", summary), summary
     assert re.search(r"raspberrypi +searches the files of macbook", summary), summary
     assert re.search(r"macbook +has sent DigUp's index", summary), summary
-    assert [line for line in summary.splitlines()[1:] if len(line) > 80] == []
+    assert re.search(
+        r"Asked on raspberrypi for .*it\s+found\s+in\s+\d+\s+ms\s+on\s+macbook:\n +/.+/Documents/",
+        summary,
+        re.S,
+    ), summary
+    assert re.search(r"It takes [1-9]\d* MB of disk there, and [1-9]\d* MB of memory", summary), summary
+    assert re.search(r"This run took \d+ min", summary), summary
+    assert [line for line in summary.splitlines()[1:] if len(line) > 80 and "/Documents/" not in line] == []
 
 
 def test_the_doctor_of_a_healthy_site_finds_nothing_to_mend(site: Site, tmp_path: Path) -> None:

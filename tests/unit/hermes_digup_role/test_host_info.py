@@ -105,6 +105,10 @@ for line in sys.stdin:
         result = {"serverInfo": {"name": "double", "version": "1"}}
     elif request["method"] == "tools/list":
         result = {"tools": [{"name": "one"}, {"name": os.environ.get("SECOND", "none")}]}
+    elif request["method"] == "tools/call":
+        asked = request["params"]
+        result = {"structuredContent": asked, "content": [{"text": "sorry"}]}
+        result["isError"] = asked["name"] == "bad"
     else:
         continue
     print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message"}))
@@ -125,6 +129,17 @@ class TestServer:
     ) -> None:
         monkeypatch.setenv("SECOND", "from the login")
         assert self.ask(call, tmp_path, SERVER)["tools"] == ["one", "none"]
+
+    def test_a_tool_is_called_and_its_answer_and_memory_come_back(self, call: Call, tmp_path: Path) -> None:
+        result = self.ask(call, tmp_path, SERVER, tool="one", arguments={"limit": 1})
+        assert result["answer"] == {"name": "one", "arguments": {"limit": 1}}
+        assert result["problem"] == ""
+        assert result["memory_kb"] > 1000
+
+    def test_a_tool_that_fails_is_a_sentence(self, call: Call, tmp_path: Path) -> None:
+        result = self.ask(call, tmp_path, SERVER, tool="bad")
+        assert (result["answer"], result["problem"]) == ({}, "bad failed: sorry")
+        assert result["tools"] == ["one", "none"]
 
     @pytest.mark.parametrize(
         ("code", "problem"),
