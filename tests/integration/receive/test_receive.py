@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -335,13 +336,13 @@ def test_an_absent_program_is_said_in_one_sentence(pi: Pi, outbox: Laptop) -> No
 
 
 @pytest.fixture
-def frozen(pi: Pi) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+def frozen(pi: Pi) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Clients that begin a delivery and then say nothing more."""
     clients = []
 
-    def start() -> subprocess.Popen[bytes]:
+    def start(option: str = "") -> subprocess.Popen[bytes]:
         client = subprocess.Popen(
-            [pi.ssh, "pi", "rsync", "--server", "-te.LsfxCIvu", ".", "./"],
+            [pi.ssh, "pi", f"rsync --server -te.LsfxCIvu {option}. ./"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -364,7 +365,7 @@ def frozen(pi: Pi) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
 
 
 def test_a_frozen_client_holds_the_folder_no_longer_than_its_bound(
-    pi: Pi, outbox: Laptop, frozen: Callable[[], subprocess.Popen[bytes]]
+    pi: Pi, outbox: Laptop, frozen: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     pi.bound(3)
     outbox.deliver(sample())
@@ -379,6 +380,48 @@ def test_a_frozen_client_holds_the_folder_no_longer_than_its_bound(
     deliver(pi, outbox)
     assert json.loads(pi.ask("publish").stdout)["state"] in {"published", "unchanged"}
     assert "stopped after 3 s" in (pi.source / "receive.log").read_text()
+
+
+@pytest.mark.parametrize("option", ["", "--timeout=7 "])
+def test_a_line_that_went_dead_has_a_time_limit_whoever_is_at_its_other_end(
+    pi: Pi, frozen: Callable[..., subprocess.Popen[bytes]], option: str
+) -> None:
+    frozen(option)
+    words: list[bytes] = []
+    give_up = time.monotonic() + 20
+    while not words:
+        assert time.monotonic() < give_up, "rsync was not started"
+        words = [word for word in rsyncs_in(pi.source / "landing") if word.startswith(b"--timeout")]
+
+    assert words == [option.strip().encode() or b"--timeout=300"]
+
+
+def rsyncs_in(folder: Path) -> Iterator[bytes]:
+    """The words of the rsync that works in this folder."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").resolve() == folder and (process / "comm").read_text() == "rsync\n":
+                yield from (process / "cmdline").read_bytes().split(b"\0")
+                return
+
+
+def test_what_a_killed_delivery_left_goes_with_the_next_and_not_beside_another(
+    pi: Pi, outbox: Laptop, frozen: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    pi.bound(3)
+    outbox.deliver(sample())
+    left = pi.source / "landing" / ".index.sqlite.aB3x9Z"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    client = frozen()
+    left.write_bytes(b"half")
+    assert pi.rsync("-t", outbox.landing / MAIN, "pi:./").returncode != 0
+    assert left.exists()
+    client.wait(timeout=30)
+
+    deliver(pi, outbox)
+
+    assert not left.exists()
 
 
 def test_a_first_copy_that_needs_longer_than_the_bound_arrives_in_several_goes(
