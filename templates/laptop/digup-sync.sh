@@ -8,13 +8,14 @@
 #   --force    take and send a snapshot even when nothing seems to have changed
 #   --dry-run  say what a run would do; nothing is copied, sent or written down
 #   -v         say each step
-#   --status   print the outcome of the last run (status.json)
+#   --status   say how the last run ended and end with its exit code (programs read status.json)
 #
 # Settings: ~/.config/hermes-digup/sync.env (KEY=VALUE lines, read as data): DIGUP_SOURCE, DIGUP_INDEX_DIR,
 # DIGUP_SYNC_CODE, DIGUP_RSYNC, DIGUP_SSH, DIGUP_LOG_LEVEL. The environment wins over the file.
 #
 # Exit codes
 #    0  delivered, or nothing new (the Pi has confirmed either)
+#    1  --status: no run has ended yet
 #    2  an option or a setting cannot be understood
 #    3  there is no sound index to send (missing, unreadable, damaged, not DigUp's)
 #    4  the Pi refused the copy
@@ -104,12 +105,21 @@ name_places() {
 }
 
 show_status() {
-  if [ -f "$BASE/status.json" ]; then
-    cat -- "$BASE/status.json"
-    exit 0
-  fi
-  printf 'digup-sync: no run has finished yet (%s/status.json is missing)\n' "$BASE" >&2
-  exit 3
+  local code
+  if [ -f "$BASE/lock" ] && is_running "$(cat -- "$BASE/lock")"; then printf 'A sync is at work now.\n'; fi
+  ANSWER=$(cat -- "$BASE/status.json" 2>/dev/null) || ANSWER=''
+  code=$(json_field exit_code)
+  case $code in
+    '' | *[!0-9]*)
+      printf 'No sync has ended here yet.\n'
+      exit 1
+      ;;
+  esac
+  printf 'Last sync: %s (%s): %s\n' "$(json_field state)" "$code" "$(json_field message)"
+  printf '  %-15s%s\n' ended "$(json_field finished_at), after $(json_field seconds) s" \
+    'copy in use of' "$(json_field delivered_at)" 'last confirmed' "$(json_field confirmed_at)" \
+    index "$(json_field index_dir)" log "$LOG"
+  exit "$code"
 }
 
 # Literal KEY=VALUE lines, # comments, quotes around a whole value: nothing is expanded, nothing is executed.

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from tests.doubles.digup import Index
@@ -32,6 +32,7 @@ class Pi:
         self.source = self.data / "sources" / SOURCE
         self.landing = self.source / "landing"
         self.receive = self.data / "bin" / "receive"
+        self.keys, self.sshd = home / "authorized_keys", 0
         self.receive.parent.mkdir(parents=True)
         self.landing.mkdir(parents=True)
         shutil.copy(ROOT / "templates" / "pi" / "receive", self.receive)
@@ -40,6 +41,14 @@ class Pi:
         program.parent.mkdir(parents=True)
         program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hermes_digup "$@"\n')
         program.chmod(0o755)
+
+    def admit(self, key: str, bound: int = 900) -> None:
+        """The laptop's line in authorized_keys; a delivery may take so many seconds."""
+        self.keys.write_text(f'restrict,command="{shlex.quote(str(self.receive))} {SOURCE} {bound}" {key}')
+
+    def is_idle(self) -> bool:
+        """Nothing of a login is left at work; sshd's own part in it may wait for a line that went dead."""
+        return all(name.startswith("sshd") for name in descendants(self.sshd).values())
 
     def query(self, sql: str, name: str = "index.sqlite") -> list[tuple[object, ...]]:
         """What a server would read from the copy in use."""
@@ -87,6 +96,14 @@ class Laptop:
         """A small index that can be told apart by its mark."""
         with closing(self.index()) as index:
             index.add(Sample("Documents/a.md", "doc", ("Bread and butter.",)))
+        self.set_mark(mark)
+
+    def change(self, mark: str, ballast: int = 300_000) -> None:
+        """A new mark, and so much that no former copy holds: the next transfer takes a while."""
+        with closing(self.index()) as index:
+            index.database("index.sqlite").execute(
+                "INSERT OR REPLACE INTO meta VALUES ('ballast', hex(randomblob(?)))", (ballast // 2,)
+            )
         self.set_mark(mark)
 
     def command(self, *options: str) -> tuple[list[str], dict[str, str]]:
@@ -154,6 +171,27 @@ def wait_for(fact: Callable[[], object], seconds: float = 20) -> None:
     while not fact():
         assert time.monotonic() < deadline, "it did not come true in time"
         time.sleep(0.05)
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Every process below this one, with its name."""
+    found, parents = {pid: ""}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            name, _, rest = (folder / "stat").read_text().partition(" (")[2].rpartition(") ")
+            if not rest.startswith("Z"):
+                parents[int(folder.name)] = (int(rest.split()[1]), name)
+    while new := {
+        child: name for child, (parent, name) in parents.items() if parent in found and child not in found
+    }:
+        found |= new
+    del found[pid]
+    return found
+
+
+def start_of(pid: int) -> str:
+    """When a process began, as the script's lock knows it."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[19]
 
 
 def is_alive(pid: int) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.doubles.digup import Index
 from tests.doubles.digup_contents import Sample
-from tests.integration.sync.rig import Laptop, Pi
+from tests.integration.sync.rig import Laptop, Pi, start_of
 
 
 def test_what_digup_holds_is_in_use_at_the_pi(laptop: Laptop, pi: Pi) -> None:
@@ -146,6 +146,31 @@ def test_the_log_has_a_line_per_run_and_stays_small(laptop: Laptop) -> None:
     laptop.sync()
     assert len(laptop.log.read_text()) < 1000
     assert laptop.log.with_name("hermes-digup-sync.log.1").stat().st_size == 300_000
+
+
+def test_the_status_is_readable_and_ends_with_the_code_of_the_last_run(laptop: Laptop) -> None:
+    done = laptop.run("--status")
+    assert (done.returncode, done.stdout) == (1, "No sync has ended here yet.\n")
+    laptop.run()
+    done = laptop.run("--status")
+    assert done.returncode == 3
+    assert done.stdout.startswith("Last sync: no_index (3): waiting for DigUp: there is no index.sqlite in ")
+    laptop.fill()
+    status = laptop.sync()
+    done = laptop.run("--status")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"Last sync: delivered (0): {status['message']}",
+        f"  ended          {status['finished_at']}, after {status['seconds']} s",
+        f"  copy in use of {status['delivered_at']}",
+        f"  last confirmed {status['confirmed_at']}",
+        f"  index          {laptop.folder}",
+        f"  log            {laptop.log}",
+    ]
+    (laptop.base / "lock").write_text(f"{os.getpid()} {start_of(os.getpid())}\n")
+    assert laptop.run("--status").stdout.startswith("A sync is at work now.\nLast sync: delivered (0)")
+    (laptop.base / "lock").write_text(f"{os.getpid()} 1\n")
+    assert laptop.run("--status").stdout.startswith("Last sync: delivered (0)")
 
 
 @pytest.mark.parametrize("name", ["my 'home'", 'say "hi"', "jürgen 🍞", "-a:b 50%", "a\\b~"])
