@@ -38,8 +38,8 @@ def new_host_key(folder: Path) -> None:
 
 
 @contextmanager
-def sshd(folder: Path, keys: Path, port: int) -> Iterator[None]:
-    """Runs while the context is open; the host key is `folder/host_key`."""
+def sshd(folder: Path, keys: Path, port: int) -> Iterator[int]:
+    """Runs while the context is open, and yields its process id; the host key is `folder/host_key`."""
     assert SSHD
     (folder / "sshd_config").write_text(CONFIG.format(port=port, folder=folder, keys=keys))
     if os.geteuid() == 0:
@@ -49,7 +49,7 @@ def sshd(folder: Path, keys: Path, port: int) -> Iterator[None]:
     ) as server:
         try:
             wait_for(lambda: _listens(port), 30)
-            yield
+            yield server.pid
         finally:
             server.terminate()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.sync.rig import SCRIPT, Laptop, Pi, is_alive, wait_for
+from tests.soak import rounds
 
 WRITER = """
 import sqlite3, sys, time
@@ -66,6 +67,7 @@ def commands_of_a_run(laptop: Laptop, tmp_path: Path) -> int:
     return int(counter.read_text())
 
 
+@pytest.mark.timeout(7200)
 def test_killed_at_any_command_the_copy_in_use_is_whole_and_the_next_run_finishes(
     laptop: Laptop, pi: Pi, tmp_path: Path
 ) -> None:
@@ -77,7 +79,7 @@ def test_killed_at_any_command_the_copy_in_use_is_whole_and_the_next_run_finishe
     hook.write_text(
         "set -T\nSTEPS=0\ntrap 'STEPS=$((STEPS + 1)); [ $STEPS != $KILL_AT ] || kill -9 $$' DEBUG\n"
     )
-    points = int(os.environ.get("KILL_POINTS", "8"))
+    points = rounds(6, 40)
     for number in range(1, points + 1):
         laptop.set_mark(str(number))
         at = steps * number // (points + 1) + number
@@ -200,11 +202,12 @@ def test_a_clock_that_was_set_back_stops_nothing(laptop: Laptop, pi: Pi, tmp_pat
     laptop.sync()
 
 
+@pytest.mark.timeout(7200)
 def test_many_runs_leave_nothing_behind(laptop: Laptop, pi: Pi) -> None:
     laptop.fill("0")
     laptop.sync()
     here, there = sorted(laptop.home.rglob("*")), None
-    for number in range(1, 4):
+    for number in range(1, rounds(3, 100) + 1):  # two runs each
         laptop.set_mark(str(number))
         laptop.sync()
         laptop.sync()
