@@ -60,30 +60,30 @@ class EmbeddingError(DigupError):
 
 
 class UnreachableError(EmbeddingError):
-    """No embedding server answered in time."""
+    """No model server answered in time."""
 
     code = "unreachable"
 
 
 class LoadingError(EmbeddingError):
-    """The embedding server is up and still loading its models."""
+    """The model server is up and still loading its models."""
 
     code = "loading"
 
 
 class RefusedKeyError(EmbeddingError):
-    """The embedding server refused the key."""
+    """The model server refused the key."""
 
     code = "key_refused"
 
 
 class WrongModelError(EmbeddingError):
-    """The embedding server has no such model, or it makes no embeddings, or vectors of another size."""
+    """The model server has no such model, or it makes no embeddings, or vectors of another size."""
 
     code = "wrong_model"
 
 
 class BadVectorsError(EmbeddingError):
-    """The embedding server answered with something that is no vector."""
+    """The model server answered with something that is no vector."""
 
     code = "bad_vectors"

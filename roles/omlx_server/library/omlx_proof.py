@@ -5,7 +5,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: omlx_proof
-short_description: Prove that an embedding server gives good vectors, and only to those with the key
+short_description: Prove that a model server gives good vectors, and only to those with the key
 description:
   - Read-only. Runs on the model server or, by delegation, on an agent.
   - Checks that the server refuses without a key and with a wrong one, that a vector has 768 finite values,
@@ -104,7 +104,7 @@ def first_answering(urls):
             pass
         silent.append(url)
     raise OmlxAwayError(
-        "No embedding server answers at {0}. Is oMLX running, exposed (omlx_server_expose: all), and not "
+        "No model server answers at {0}. Is oMLX running, exposed (omlx_server_expose: all), and not "
         "held back by a firewall?".format(" or ".join(silent) or "any address (none is given)")
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,18 +13,27 @@ from typing import TypeVar
 
 from hermes_digup.cli.indexes import opened_service
 from hermes_digup.cli.printing import Printer
-from hermes_digup.errors import NoIndexError, SettingsError
+from hermes_digup.cli.words import for_people, from_home
+from hermes_digup.errors import BusyError, NoIndexError, SettingsError
 from hermes_digup.service import (
     Answer,
     BrowseRequest,
     FileRequest,
+    NumberRequest,
     SearchRequest,
     parse_segment_id,
 )
 from hermes_digup.settings import Settings, load
 
-ANSWER_CODES = {"invalid_argument": SettingsError.exit_code, "no_index": NoIndexError.exit_code}
-READ_CODES = {"nothing_found": 1, "no_text": 1, "index_moved": 1}
+MOST_CHARS = 20_000
+LIKE_AN_ID = re.compile(r"[^\s/:]+:c?[0-9]*(:[^\s/:]*)?\Z")
+LIKE_A_NUMBER = re.compile(r"-?[0-9]+\Z")
+ANSWER_CODES = {
+    "invalid_argument": SettingsError.exit_code,
+    "no_index": NoIndexError.exit_code,
+    "timed_out": BusyError.exit_code,
+}
+READ_CODES = {"nothing_found": 1, "no_text": 1, "index_moved": 1, "end_of_file": 1}
 Environ = Mapping[str, str]
 
 
@@ -49,7 +59,7 @@ def search(arguments: argparse.Namespace, settings: Settings, environ: Environ) 
         " ".join(arguments.query),
         code=arguments.code,
         kinds=frozenset(arguments.kind or ()) or None,
-        folder=arguments.folder,
+        folder=from_home(arguments.folder, environ.get("HOME", "")),
         limit=arguments.limit,
     )
     with opened_service(settings, environ, keep_looking=False) as service:
@@ -57,28 +67,49 @@ def search(arguments: argparse.Namespace, settings: Settings, environ: Environ) 
     return shown(answer, arguments, Printer().search)
 
 
+def is_id(what: str) -> bool:
+    """Whether this is, or was meant as, the id of a hit: no path of a file looks like it."""
+    return parse_segment_id(what) is not None or bool(LIKE_AN_ID.match(what))
+
+
+def is_number(what: str) -> bool:
+    """Whether this is meant as DigUp's number."""
+    return bool(LIKE_A_NUMBER.match(what))
+
+
 def read(arguments: argparse.Namespace, settings: Settings, environ: Environ) -> int:
+    what, code = arguments.what, True if arguments.code else None
+    _check_options_of_read(arguments)
     with opened_service(settings, environ, keep_looking=False) as service:
-        what = arguments.what
-        if parse_segment_id(what):
-            passage = service.read_passage(what, context=arguments.context)
+        if is_id(what):
+            passage = service.read_passage(what, context=arguments.context or 0)
             return shown(passage, arguments, Printer().passage, READ_CODES)
-        if what.isascii() and what.isdigit():
-            passage = service.read_number(int(what[:18]), context=arguments.context)
-            return shown(passage, arguments, Printer().passage, READ_CODES)
-        request = FileRequest(
-            what,
-            offset=arguments.offset,
-            max_chars=arguments.max_chars,
-            machine=arguments.machine,
-            code=True if arguments.code else None,
-        )
+        if is_number(what):
+            number = NumberRequest(what, arguments.context or 0, arguments.machine, code)
+            return shown(service.read_number(number), arguments, Printer().passage, READ_CODES)
+        path, most = from_home(what, environ.get("HOME", "")), arguments.max_chars or MOST_CHARS
+        request = FileRequest(path, arguments.offset or 0, most, arguments.machine, code)
         return shown(service.read_file(request), arguments, Printer().file, READ_CODES)
+
+
+def _check_options_of_read(arguments: argparse.Namespace) -> None:
+    """Raises: SettingsError for an option that would do nothing."""
+    of_files = {"--offset": arguments.offset, "--max-chars": arguments.max_chars}
+    of_places = {"--machine": arguments.machine or None, "--code": arguments.code or None}
+    if is_id(arguments.what):
+        idle, why = {**of_files, **of_places}, "an id, which names one passage; it takes --context"
+    elif is_number(arguments.what):
+        idle, why = of_files, "a number, which names one passage; it takes --context, --machine and --code"
+    else:
+        idle, why = {"--context": arguments.context}, "a path; a file takes --offset and --max-chars"
+    for option, given in idle.items():
+        if given is not None:
+            raise SettingsError(f"{option} does not go with {why}")
 
 
 def browse(arguments: argparse.Namespace, settings: Settings, environ: Environ) -> int:
     request = BrowseRequest(
-        folder=arguments.folder,
+        folder=from_home(arguments.folder, environ.get("HOME", "")),
         kinds=frozenset(arguments.kind or ()) or None,
         name_contains=arguments.name,
         limit=arguments.limit,
@@ -147,9 +178,17 @@ def shown(
     show: Callable[[AnAnswer], None],
     codes: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
-    """Prints an answer as it was asked for; returns the exit code that its status has."""
+    """Prints an answer as it was asked for; returns the exit code that its status has.
+
+    A fault's sentence goes to standard error, unless the JSON tells it.
+    """
+    code = {**ANSWER_CODES, **codes}.get(answer.status, 0)
+    spoken = for_people(answer)
     if arguments.json:
-        print(answer.model_dump_json(exclude_none=True))
+        print(spoken.model_dump_json(exclude_none=True))
+    elif code:
+        show(spoken.model_copy(update={"message": ""}))
+        sys.stderr.write(f"hermes-digup: {spoken.message}\n")
     else:
-        show(answer)
-    return {**ANSWER_CODES, **codes}.get(answer.status, 0)
+        show(spoken)
+    return code

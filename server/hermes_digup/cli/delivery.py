@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from hermes_digup.cli.printing import Printer
 from hermes_digup.errors import NoIndexError
 from hermes_digup.publishing import Outcome, publish, retire, source_status, sources
+from hermes_digup.service import nothing_in
 from hermes_digup.settings import Settings
+
+NEXT = {
+    "incomplete": "The next sync completes it: ansible-playbook playbooks/sync_now.yml",
+    "refused": "The copy in use stays. Next: hermes-digup doctor",
+}
 
 
 def publish_deliveries(settings: Settings, name: str | None, *, force: bool, as_json: bool) -> int:
@@ -40,15 +47,19 @@ def delivery_status(settings: Settings, name: str, *, as_json: bool) -> int:
         print(status.as_json())
     else:
         fields = json.loads(status.as_json())
-        Printer().fields({key: value for key, value in fields.items() if value})
+        Printer().fields({key.replace("_", " "): value for key, value in fields.items() if value})
     return 0
 
 
 def _shown(outcome: Outcome, *, as_json: bool) -> int:
+    rest = ". ".join(each for each in (outcome.reason, outcome.note) if each)
+    line = f"{outcome.source}: {outcome.state}" + (f": {rest}" if rest else "")
     if as_json:
         print(outcome.as_json())
+    elif outcome.exit_code:
+        sys.stderr.write(f"hermes-digup: {line}. {NEXT[outcome.state]}\n")
     else:
-        Printer().outcome(outcome.source, outcome.state, outcome.reason, outcome.note)
+        Printer().line(line)
     return outcome.exit_code
 
 
@@ -56,13 +67,9 @@ def _chosen(settings: Settings, name: str | None) -> list[Path]:
     every = sources(settings.sources_dir)
     chosen = [each for each in every if name is None or each.name == name]
     if not chosen:
-        known = ", ".join(each.name for each in every) or "none"
-        what = (
-            "There is no source here yet"
-            if name is None
-            else f"There is no source {name!r}; there are: {known}"
-        )
-        raise NoIndexError(
-            what, where=str(settings.sources_dir), fix="Set up the laptop: ansible-playbook site.yml"
-        )
+        known = ", ".join(each.name for each in every)
+        what = nothing_in(settings.sources_dir)
+        if every:
+            what = f"There is no source {name!r} in {settings.sources_dir}; there are: {known}"
+        raise NoIndexError(what, fix="Set up the laptop: ansible-playbook site.yml")
     return chosen

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
+from typing import NoReturn
 
 KINDS = ("screenshot", "image", "pdf", "doc", "audio", "video")
 KIND_HELP = f"only this kind, again for another: {', '.join(KINDS)}"
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that also says what to do when words that begin with a dash were taken for options."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: error: {message}\n{_hint(message)}")
+
+
+def _hint(message: str) -> str:
+    if re.search(r"arguments are required: (query|ID)", message) or message.startswith("unrecognized"):
+        return "What begins with a dash and is no option goes after --, like: hermes-digup search -- -x\n"
+    return ""
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of `hermes-digup`."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="hermes-digup",
         description="Search and read the files that DigUp has indexed on your Mac.",
         epilog="Settings: ~/.config/hermes-digup/config.env. Exit codes: 0 done, 1 nothing to read or a "
@@ -67,20 +84,12 @@ def _search(parser: argparse.ArgumentParser) -> None:
 
 def _read(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="ID|PATH", help="a hit's id, DigUp's number, or a file's path")
+    parser.add_argument("--context", type=whole(0, 3), metavar="N", help="of a hit: neighbours too (0 to 3)")
+    parser.add_argument("--offset", type=whole(0, 10**9), metavar="N", help="of a file: where to begin")
     parser.add_argument(
-        "--context", type=whole(0, 3), default=0, metavar="N", help="neighbours of a hit (0 to 3)"
+        "--max-chars", type=whole(1, 20_000), metavar="N", help="of a file: most characters (default: 20000)"
     )
-    parser.add_argument(
-        "--offset", type=whole(0, 10**9), default=0, metavar="N", help="character to begin at"
-    )
-    parser.add_argument(
-        "--max-chars",
-        type=whole(1, 20_000),
-        default=20_000,
-        metavar="N",
-        help="most characters (default: 20000)",
-    )
-    parser.add_argument("--machine", default="", metavar="NAME", help="when several machines have this path")
+    parser.add_argument("--machine", default="", metavar="NAME", help="when several machines have it")
     parser.add_argument("--code", action="store_true", help="from the code index")
     _with_json(parser)
 
@@ -119,7 +128,7 @@ VERBS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str, str]] = {
     "search": (
         _search,
         "search files, or code with --code",
-        "By meaning and by words; by words alone while no embedding server answers.",
+        "By meaning and by words; by words alone while no model server answers.",
     ),
     "read": (
         _read,

@@ -1,4 +1,4 @@
-"""Answers for people: aligned, 80 columns, coloured only on a terminal, readable without colour.
+"""Answers for people: aligned; on a terminal coloured and folded to its width, in a pipe each line whole.
 
 Texts reach rich as plain text, never as its markup; they are harmless before they come here.
 """
@@ -32,13 +32,13 @@ from hermes_digup.service import (
 if TYPE_CHECKING:
     from hermes_digup.doctor import Report
 
-WIDTH = 80
 WIDEST = 100
+UNFOLDED = 20_000  # longer than any line of ours
 STATE_STYLES = {"ok": "green", "warn": "yellow", "FAIL": "bold red", "skip": "dim"}
 
 
 class Printer:
-    """Prints to one console; by default to standard output, at most 100 columns wide."""
+    """Prints to one console; by default to standard output, on a terminal at most 100 columns wide."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or _console()
@@ -49,14 +49,15 @@ class Printer:
         self._notes(answer)
 
     def listing(self, answer: BrowseAnswer) -> None:
+        machines = ", ".join(sorted({file.machine for file in answer.files}))
         # Aligned by hand: a table would fold the paths, which people copy.
         for file in answer.files:
             size = readable_size(file.size_bytes)
+            where = f"   # on {file.machine}" if "," in machines else ""
             self._console.print(
-                Text(f"{file.modified:<10}  {file.kind:<10}  {size:>9}  {file.path}"), soft_wrap=True
+                Text(f"{file.modified:<10}  {file.kind:<10}  {size:>9}  {file.path}{where}"), soft_wrap=True
             )
         if answer.files:
-            machines = ", ".join(sorted({file.machine for file in answer.files}))
             more = f"; more with --offset {answer.next_offset}" if answer.next_offset is not None else ""
             self._line(f"{len(answer.files)} of {answer.total} files on {machines}{more}", "dim")
         self._notes(answer)
@@ -87,10 +88,9 @@ class Printer:
             self._line(answer.searches)
         self._notes(answer)
 
-    def outcome(self, source: str, state: str, reason: str, note: str) -> None:
-        """One line of `publish`."""
-        rest = ". ".join(each for each in (reason, note) if each)
-        self._line(f"{source}: {state}" + (f": {rest}" if rest else ""))
+    def line(self, text: str) -> None:
+        """One plain sentence."""
+        self._line(text)
 
     def fields(self, values: Mapping[str, object]) -> None:
         """Names and values, aligned."""
@@ -141,11 +141,10 @@ class Printer:
     def _embedding(self, facts: EmbeddingFacts) -> None:
         words = {
             "not_set": "none set",
-            "not_asked": f"{facts.url}, not asked yet",
             "ok": f"{facts.url} answers in {facts.answer_ms} ms with {facts.model}",
             "failing": f"failing since {facts.since}: {facts.problem}",
         }
-        self._line(f"embedding server: {words[facts.state]}")
+        self._line(f"model server: {words[facts.state]}")
 
     def _notes(self, answer: Answer) -> None:
         if answer.message:
@@ -162,7 +161,7 @@ class Printer:
         self._console.print(Text(text), soft_wrap=True)
 
     def _below(self, text: Text) -> None:
-        self._unpadded(Padding(text, (0, 0, 0, 3)))
+        self._unpadded(Padding(text, (0, 0, 0, 3), expand=False))
 
     def _unpadded(self, content: RenderableType) -> None:
         """Prints without the blanks that fill lines up: they would be copied along."""
@@ -175,9 +174,16 @@ class Printer:
 
 
 def _console() -> Console:
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH
+    console = _OpenConsole(highlight=False, markup=False, emoji=False)
+    console.width = min(console.width, WIDEST) if console.is_terminal else UNFOLDED
     return console
+
+
+class _OpenConsole(Console):
+    """A console that leaves it to the program what a closed pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def _plain_table() -> Table:

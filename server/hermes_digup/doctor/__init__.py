@@ -12,7 +12,7 @@ __all__ = ["Report", "Row", "examine"]
 
 
 def examine(settings: Settings, service: Service) -> Report:
-    """Runs all checks. Reads only; asks the embedding server a few times."""
+    """Runs all checks. Reads only; asks the model server a few times."""
     client = embedding_client(settings)
     try:
         with service.opened() as opened:

@@ -1,4 +1,4 @@
-"""Does the embedding server answer, and do its vectors lie in the same space as DigUp's?
+"""Does the model server answer, and do its vectors lie in the same space as DigUp's?
 
 The proof: passages that DigUp embedded are embedded again, exactly as DigUp wrote them, and compared.
 """
@@ -41,14 +41,14 @@ class Sample:
 def embedding_rows(client: EmbeddingClient | None, opened: Opened) -> Iterator[Row]:
     """The server's own row, then the proofs, which need its answer."""
     if client is None:
-        yield Row("embedding server", "warn", "none set: searches go by words alone", "Set DIGUP_EMBED_URL.")
+        yield Row("model server", "warn", "none set: searches go by words alone", "Set DIGUP_EMBED_URL.")
         return
     try:
         yield _server_row(client)
     except EmbeddingError as error:
         detail = f"{error.what}" + (f" ({error.where})" if error.where else "")
-        yield Row("embedding server", "FAIL", _short(f"{detail} [{error.code}]"), _short(error.fix))
-        yield Row("query vectors", "skip", "no embedding server to ask")
+        yield Row("model server", "FAIL", _short(f"{detail} [{error.code}]"), _short(error.fix))
+        yield Row("query vectors", "skip", "no model server to ask")
         return
     for corner in corners(opened):
         yield from _proof_rows(client, corner)
@@ -97,7 +97,7 @@ def _server_row(client: EmbeddingClient) -> Row:
     client.query_vector(QUESTION, code=False)
     took_ms = (time.monotonic() - began) * 1000
     state = client.state()
-    return Row("embedding server", "ok", f"{state.url} answered in {took_ms:.0f} ms with {state.model_used}")
+    return Row("model server", "ok", f"{state.url} answered in {took_ms:.0f} ms with {state.model_used}")
 
 
 def _proof_rows(client: EmbeddingClient, corner: Corner) -> Iterator[Row]:
@@ -137,7 +137,7 @@ def _batch_row(cosine: float, where: str) -> Row:
     name = f"single and batch, {where}"
     if cosine >= SAME:
         return Row(name, "ok", f"agree: cosine {cosine:.4f}")
-    fix = "Update the embedding server; until then batches there are padded wrongly."
+    fix = "Update the model server; until then batches there are padded wrongly."
     return Row(name, "warn", f"a text alone and in a batch differ: cosine {cosine:.4f}", fix)
 
 

@@ -1,4 +1,4 @@
-"""A text becomes one checked vector: prompts, the embedding server's client, checks on its answers."""
+"""A text becomes one checked vector: prompts, the model server's client, checks on its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One address of the embedding server in its own words: the OpenAI or the Ollama API, its key, its model."""
+"""One address of the model server in its own words: the OpenAI or the Ollama API, its key, its model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client of the embedding server: which address is asked, what is remembered, how it has been going.
+"""The client of the model server: which address is asked, what is remembered, how it has been going.
 
 First step of "a question travels to an answer". A fault here costs meaning, never an answer: whoever asks
 goes on by words alone.
@@ -116,14 +116,14 @@ class EmbeddingClient:
                 self._remembered.popitem(last=False)
         return vector
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], *, deadline: Deadline | None = None) -> NDArray[np.float32]:
         """Vectors of texts exactly as they are given, a few to a request; nothing is remembered.
 
         Shapes: n texts in, (n, 768) float32 out. Raises: EmbeddingError.
         """
         batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
         return np.vstack(
-            [np.empty((0, DIMENSIONS), np.float32), *(self._vectors(batch, None) for batch in batches)]
+            [np.empty((0, DIMENSIONS), np.float32), *(self._vectors(batch, deadline) for batch in batches)]
         )
 
     def state(self) -> EmbeddingState:
@@ -186,7 +186,7 @@ class EmbeddingClient:
         """The most telling fault: of a server that answered before one that is away. Always a new object."""
         known = [*faults, *(address.last_error for address in self._addresses if address.last_error)]
         answered = [error for error in known if not isinstance(error, UnreachableError)]
-        late = UnreachableError("There was no time left to ask the embedding server")
+        late = UnreachableError("There was no time left to ask the model server")
         error = (answered or known or [late])[0]
         with self._lock:
             state = self._state

@@ -18,7 +18,7 @@ from hermes_digup.errors import BadVectorsError, EmbeddingError, RefusedKeyError
 
 LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 GRACE_S = 0.2  # httpx notices its own time-outs a little later than they are set
-CHECK = "Is it awake and on the network? Next: hermes-digup doctor."
+CHECK = "Is that host awake, the server running, and Tailscale up on both?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _UnwantedError(Exception):
 
 
 class Door:
-    """One address of the embedding server.
+    """One address of the model server.
 
     Threads: any number may ask at once.
     """
@@ -144,13 +144,11 @@ class Door:
             return self._client
 
     def _away(self, what: str) -> UnreachableError:
-        return UnreachableError(f"The embedding server {what}", where=shown(self._url), fix=CHECK)
+        return UnreachableError(f"The model server {what}", where=shown(self._url), fix=CHECK)
 
     def _translated(self, error: Exception | None) -> EmbeddingError:
         if isinstance(error, _UnwantedError):
-            return BadVectorsError(
-                f"The embedding server's answer {error}", where=shown(self._url), fix=CHECK
-            )
+            return BadVectorsError(f"The model server's answer {error}", where=shown(self._url), fix=CHECK)
         if isinstance(error, httpx.ConnectTimeout):
             return self._away(f"did not accept a connection within {self._connect_s:g} s")
         if isinstance(error, httpx.TimeoutException):

@@ -85,13 +85,13 @@ def fault(reply: Reply, asked: Asked) -> EmbeddingError:
         return _not_there(reply, asked)
     if reply.status == 409:
         return WrongModelError(
-            f"The embedding server cannot load {asked.model}{told}",
+            f"The model server cannot load {asked.model}{told}",
             where=asked.where,
             fix="Reload the models there (oMLX: Models, Reload), or update it.",
         )
     if reply.status in (429, 503):
         return LoadingError(
-            f"The embedding server is busy or still loading{told}",
+            f"The model server is busy or still loading{told}",
             where=asked.where,
             fix="Try again in a minute.",
         )
@@ -102,9 +102,9 @@ def fault(reply: Reply, asked: Asked) -> EmbeddingError:
             fix="Put the final address into DIGUP_EMBED_URL.",
         )
     return EmbeddingError(
-        f"The embedding server answered HTTP {reply.status}{told}",
+        f"The model server answered HTTP {reply.status}{told}",
         where=asked.where,
-        fix="Its own log says more. Next: hermes-digup doctor.",
+        fix="Its own log says why.",
     )
 
 
@@ -113,31 +113,31 @@ def unusable(reply: Reply, asked: Asked) -> BadVectorsError | None:
     answer = content(reply)
     if answer is None:
         kind = "an empty answer" if not reply.body.strip() else "something that is not JSON"
-        what = f"The embedding server sent {kind}, or broke off in the middle"
+        what = f"The model server sent {kind}, or broke off in the middle"
     elif isinstance(answer, dict) and answer.get("error"):
         said = message(answer, asked.key)
-        what = f"The embedding server failed at its work{': ' + said if said else ''}"
+        what = f"The model server failed at its work{': ' + said if said else ''}"
     else:
         return None
-    return BadVectorsError(what, where=asked.where, fix="Its own log says more. Next: hermes-digup doctor.")
+    return BadVectorsError(what, where=asked.where, fix="Its own log says why.")
 
 
 def _refused(status: int, asked: Asked) -> RefusedKeyError:
     if not asked.key:
         return RefusedKeyError(
-            f"The embedding server asks for a key and none is set (HTTP {status})",
+            f"The model server asks for a key and none is set (HTTP {status})",
             where=asked.where,
             fix=f"Set DIGUP_EMBED_API_KEY. {NEW_KEY}",
         )
     return RefusedKeyError(
-        f"The embedding server refused the key (HTTP {status})", where=asked.where, fix=NEW_KEY
+        f"The model server refused the key (HTTP {status})", where=asked.where, fix=NEW_KEY
     )
 
 
 def _not_there(reply: Reply, asked: Asked) -> EmbeddingError:
     if lacks_model(reply):
         return WrongModelError(
-            f"The embedding server has no model {asked.model}, and no EmbeddingGemma 2 was found there",
+            f"The model server has no model {asked.model}, and no EmbeddingGemma 2 was found there",
             where=asked.where,
             fix=ANOTHER_MODEL,
         )

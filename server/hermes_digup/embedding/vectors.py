@@ -14,7 +14,7 @@ from hermes_digup.errors import BadVectorsError, WrongModelError
 from hermes_digup.records import DIMENSIONS
 
 SERVE_GEMMA = "Serve EmbeddingGemma 2 and name it in DIGUP_EMBED_MODEL."
-DOCTOR = "Next: hermes-digup doctor."
+RESTART = "Restart the model server; if that does not help, update it."
 
 
 def openai_rows(answer: object, count: int) -> list[object]:
@@ -24,13 +24,13 @@ def openai_rows(answer: object, count: int) -> list[object]:
     """
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
-        raise BadVectorsError("The embedding server answered without vectors", fix=DOCTOR)
+        raise BadVectorsError("The model server answered without vectors", fix=RESTART)
     _counted(data, count)
     places = [row.get("index") for row in data]
     if count == 1 and places[0] is None:
         return [data[0].get("embedding")]
     if any(type(place) is not int for place in places) or sorted(places) != list(range(count)):
-        raise BadVectorsError("The embedding server's vectors cannot be matched to their texts", fix=DOCTOR)
+        raise BadVectorsError("The model server's vectors cannot be matched to their texts", fix=RESTART)
     return [
         row.get("embedding") for _, row in sorted(zip(places, data, strict=True), key=lambda pair: pair[0])
     ]
@@ -43,7 +43,7 @@ def ollama_rows(answer: object, count: int) -> list[object]:
     """
     rows = answer.get("embeddings") if isinstance(answer, dict) else None
     if not isinstance(rows, list):
-        raise BadVectorsError("The embedding server answered without vectors", fix=DOCTOR)
+        raise BadVectorsError("The model server answered without vectors", fix=RESTART)
     _counted(rows, count)
     return rows
 
@@ -62,25 +62,25 @@ def checked(rows: Sequence[object]) -> NDArray[np.float32]:
 def _counted(rows: Sequence[object], count: int) -> None:
     if len(rows) != count:
         raise BadVectorsError(
-            f"The embedding server gave {len(rows)} vectors for {count} {'text' if count == 1 else 'texts'}",
-            fix=DOCTOR,
+            f"The model server gave {len(rows)} vectors for {count} {'text' if count == 1 else 'texts'}",
+            fix=RESTART,
         )
 
 
 def _numbers(row: object) -> list[float]:
     if not isinstance(row, list):
-        raise BadVectorsError("The embedding server gave something that is not a list of numbers", fix=DOCTOR)
+        raise BadVectorsError("The model server gave something that is not a list of numbers", fix=RESTART)
     if row and isinstance(row[0], list):
         raise BadVectorsError(
-            "The embedding server gave one vector for each token instead of one for the text",
+            "The model server gave one vector for each token instead of one for the text",
             fix="Switch pooling on for this model there.",
         )
     # Exact types: a bool is an int to Python, and no number to us.
     if any(type(number) is not float and type(number) is not int for number in row):
-        raise BadVectorsError("The embedding server gave a vector with gaps (null or text)", fix=DOCTOR)
+        raise BadVectorsError("The model server gave a vector with gaps (null or text)", fix=RESTART)
     if len(row) != DIMENSIONS:
         raise WrongModelError(
-            f"The embedding server's vectors have {len(row)} numbers, and DigUp's have {DIMENSIONS}",
+            f"The model server's vectors have {len(row)} numbers, and DigUp's have {DIMENSIONS}",
             fix=SERVE_GEMMA,
         )
     return row
@@ -93,11 +93,9 @@ def _unit(numbers: list[float]) -> NDArray[np.float32]:
         vector = np.full(DIMENSIONS, np.inf)
     largest = float(np.abs(vector).max())
     if not np.isfinite(largest):
-        raise BadVectorsError(
-            "The embedding server gave a vector with numbers that are not finite", fix=DOCTOR
-        )
+        raise BadVectorsError("The model server gave a vector with numbers that are not finite", fix=RESTART)
     if largest == 0.0:
-        raise BadVectorsError("The embedding server gave a vector of zeros", fix=DOCTOR)
+        raise BadVectorsError("The model server gave a vector of zeros", fix=RESTART)
     vector /= largest  # so that squaring neither overflows nor vanishes
     unit: NDArray[np.float32] = (vector / np.linalg.norm(vector)).astype(np.float32)
     return unit

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from hermes_digup.errors import RefusedCopyError
-from hermes_digup.index.door import as_text, connect, reading
+from hermes_digup.index.door import RESYNC, as_text, connect, reading
 from hermes_digup.index.plain_files import ordinary_file
 from hermes_digup.index.shapes import (
     FILE_COLUMNS,
@@ -39,7 +39,6 @@ _COMPUTES: Final = {
     "table": re.compile(r"\b(?:check|as|default)\s*\(", re.IGNORECASE),
     "index": re.compile(r"\(.*\(|\bwhere\b", re.IGNORECASE | re.DOTALL),
 }
-_RESYNC: Final = "The next sync sends it afresh; hermes-digup status tells."
 _MIGRATE: Final = "Open DigUp on that machine once, so that it brings its index up to date."
 
 
@@ -65,7 +64,7 @@ def check_shape(connection: sqlite3.Connection, path: Path) -> None:
     _check_tables(connection, path)
 
 
-def refuse(path: Path, what: str, fix: str = _RESYNC) -> RefusedCopyError:
+def refuse(path: Path, what: str, fix: str = RESYNC) -> RefusedCopyError:
     """A refusal of one file."""
     return RefusedCopyError(f"{path.name} {what}", where=str(path), fix=fix)
 

@@ -17,7 +17,7 @@ from typing import Final
 from hermes_digup.errors import BusyError, RefusedCopyError
 
 _STEPS_BETWEEN_LOOKS: Final = 20_000
-_STATUS: Final = "Next: hermes-digup status"
+RESYNC: Final = "Next: ansible-playbook playbooks/sync_now.yml"
 _LIMIT_LENGTH: Final = 0  # SQLITE_LIMIT_LENGTH
 _LARGEST_VALUE_BYTES: Final = 64 << 20  # DigUp's own values are a few kilobytes
 
@@ -51,13 +51,11 @@ def reading(path: Path) -> Iterator[None]:
             raise BusyError(
                 "The search was stopped because it took too long", fix="Try fewer words."
             ) from error
-        raise RefusedCopyError(
-            f"{path.name} cannot be read: {error}", where=str(path), fix=_STATUS
-        ) from error
+        raise RefusedCopyError(f"{path.name} cannot be read: {error}", where=str(path), fix=RESYNC) from error
     except (OverflowError, UnicodeDecodeError, MemoryError) as error:
         # A number out of range, a fault whose own text is damaged, a value that claims to be enormous.
         raise RefusedCopyError(
-            f"{path.name} cannot be read: {type(error).__name__}", where=str(path), fix=_STATUS
+            f"{path.name} cannot be read: {type(error).__name__}", where=str(path), fix=RESYNC
         ) from error
 
 

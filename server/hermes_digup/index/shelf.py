@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hermes_digup.errors import BusyError, DigupError, NoIndexError
-from hermes_digup.index.door import stopping_when
+from hermes_digup.index.door import RESYNC, stopping_when
 from hermes_digup.index.snapshot import Snapshot, open_snapshot
 
 CURRENT: Final = "current"
@@ -185,5 +185,5 @@ def _nothing(source: Path) -> NoIndexError:
     return NoIndexError(
         f"Nothing is published for {source.name} yet",
         where=str(source),
-        fix="Run the sync on the laptop, then: hermes-digup status",
+        fix=RESYNC,
     )

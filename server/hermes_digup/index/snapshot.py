@@ -12,6 +12,7 @@ from typing import Final
 
 from hermes_digup.errors import BusyError, NoIndexError
 from hermes_digup.index.database import CODE_FILE, Database
+from hermes_digup.index.door import RESYNC
 from hermes_digup.index.packed import packed_name
 from hermes_digup.index.plain_files import ordinary_file
 
@@ -84,7 +85,7 @@ def _shared_lock(folder: Path) -> int:
         raise NoIndexError(
             "There is no index",
             where=str(folder),
-            fix="Run the sync on the laptop, then: hermes-digup status",
+            fix=RESYNC,
         ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

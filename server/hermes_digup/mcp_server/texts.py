@@ -140,11 +140,9 @@ def _others(states: Iterable[tuple[str, int]]) -> str:
 def _embedding(answer: StatusAnswer) -> list[str]:
     facts = answer.embedding
     if facts is None or facts.state == "not_set":
-        return ["embedding server: none set (DIGUP_EMBED_URL)"]
+        return ["model server: none set (DIGUP_EMBED_URL)"]
     if facts.state == "failing":
         since = f" since {facts.since}" if facts.since else ""
-        return [f"embedding server: failing{since}: {facts.problem}"]
-    if facts.state == "not_asked":
-        return ["embedding server: set, not asked yet"]
+        return [f"model server: failing{since}: {facts.problem}"]
     took = f" in {facts.answer_ms} ms" if facts.answer_ms is not None else ""
-    return [f"embedding server: {facts.url} answers{took} with {facts.model}"]
+    return [f"model server: {facts.url} answers{took} with {facts.model}"]

@@ -21,7 +21,8 @@ from hermes_digup.service.call import CALL_S, Call
 from hermes_digup.service.files import FileRequest
 from hermes_digup.service.library import Corner, Opened, Source
 from hermes_digup.service.located import corners
-from hermes_digup.service.notices import KNOWN_SCHEMA, age_of
+from hermes_digup.service.notices import KNOWN_SCHEMA, age_of, nothing_in
+from hermes_digup.service.passages import NumberRequest
 from hermes_digup.service.places import readable_age, readable_size
 from hermes_digup.service.safe_text import meant_name, safe_line, safe_name, safe_text, shortened
 from hermes_digup.service.searching import SearchRequest
@@ -43,6 +44,7 @@ __all__ = [
     "FoundPassage",
     "IndexFacts",
     "Notice",
+    "NumberRequest",
     "Opened",
     "PassageAnswer",
     "SearchAnswer",
@@ -55,6 +57,7 @@ __all__ = [
     "corners",
     "embedding_client",
     "meant_name",
+    "nothing_in",
     "parse_segment_id",
     "readable_age",
     "readable_size",

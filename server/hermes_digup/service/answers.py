@@ -163,9 +163,9 @@ class SourceFacts(Closed):
 
 
 class EmbeddingFacts(Closed):
-    """The embedding server, as the last question found it."""
+    """The model server, asked just now."""
 
-    state: Literal["ok", "failing", "not_set", "not_asked"] = Field(description="Whether it answers.")
+    state: Literal["ok", "failing", "not_set"] = Field(description="Whether it answers.")
     url: str | None = Field(default=None, description="Address in use.")
     model: str | None = Field(default=None, description="Model in use.")
     answer_ms: int | None = Field(default=None, description="Duration of the last answer.")
@@ -178,7 +178,7 @@ class StatusAnswer(Answer):
     """How many files can be found, how fresh they are, and whether meaning works."""
 
     sources: list[SourceFacts] = Field(default=[], description="One entry per machine.")
-    embedding: EmbeddingFacts | None = Field(default=None, description="State of the embedding server.")
+    embedding: EmbeddingFacts | None = Field(default=None, description="State of the model server.")
     searches: str = Field(default="", description="What all this means for searches.")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hermes_digup.index import folder_filter
 from hermes_digup.service.answers import BrowseAnswer, Notice
 from hermes_digup.service.bounds import fitting
+from hermes_digup.service.folders import folder_fault
 from hermes_digup.service.library import Corner, Opened
 from hermes_digup.service.located import Located, found_file
 from hermes_digup.service.notices import no_index, notices_of
@@ -26,6 +27,8 @@ class BrowseRequest:
 
 def browse_files(opened: Opened, request: BrowseRequest) -> BrowseAnswer:
     """Files of all main indexes together, newest first; the order is the same on every page."""
+    if fault := folder_fault(request.folder):
+        return BrowseAnswer(status="invalid_argument", message=fault)
     if not opened.snapshots:
         return no_index(BrowseAnswer, opened)
     found: list[Located] = []
@@ -49,7 +52,7 @@ def browse_files(opened: Opened, request: BrowseRequest) -> BrowseAnswer:
     end = request.offset + kept
     notices = notices_of(opened)
     if kept < len(listed):
-        notices.append(Notice(code="cut", message=f"Only {kept} of {len(listed)} fit; go on at next_offset."))
+        notices.append(Notice(code="cut", message=f"Only {kept} of {len(listed)} files fit; more follow."))
     message = "" if found else _nothing_to_list(total, request)
     return BrowseAnswer(
         status="ok" if found else ("end_of_file" if total else "nothing_found"),
@@ -63,5 +66,8 @@ def browse_files(opened: Opened, request: BrowseRequest) -> BrowseAnswer:
 
 def _nothing_to_list(total: int, request: BrowseRequest) -> str:
     if total:
-        return f"offset {request.offset} is past the end: {total} files match."
-    return "No indexed file matches. Widen folder, kinds or name_contains; index_status says what is indexed."
+        return f"offset {request.offset} is past the end: {total} files match. Begin again at 0."
+    return (
+        "No indexed file matches. Try a wider folder, other kinds, or less of the name; index_status says "
+        "what is indexed."
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import threading
 import unicodedata
 from collections import OrderedDict
@@ -9,15 +11,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hermes_digup.service.answers import FileAnswer, Notice
+from hermes_digup.service.answers import FileAnswer
 from hermes_digup.service.library import Corner, Opened
-from hermes_digup.service.located import LONGEST_TEXT, Located, corners, no_text, shown_kind
+from hermes_digup.service.located import (
+    LONGEST_TEXT,
+    Located,
+    corners,
+    machine_fault,
+    no_text,
+    shown_kind,
+    told_of_others,
+)
 from hermes_digup.service.notices import no_index, notices_of
 from hermes_digup.service.reading import read_through
 from hermes_digup.service.safe_text import meant_name, safe_name, safe_text, shortened
+from hermes_digup.service.segment_ids import parse_segment_id
 
 PATH_SHOWN = 400
-SIMILAR = 3
+SIMILAR, NAMES_COMPARED = 3, 50
+ALIKE, LONG_ENOUGH = 0.6, 4
+WORDS = re.compile(r"\w+")
 TEXTS_KEPT = 2  # up to some ten megabytes each
 
 
@@ -62,28 +75,14 @@ def read_file(opened: Opened, texts: LastTexts, request: FileRequest) -> FileAns
     """All text of a file in order, one stretch at a time."""
     if not opened.snapshots:
         return no_index(FileAnswer, opened)
-    machines = sorted(each.machine for each in opened.snapshots)
-    if request.machine and request.machine not in machines:
-        return FileAnswer(
-            status="invalid_argument",
-            message=f"machine: there is no {safe_name(request.machine)!r}. Valid: {', '.join(machines)}.",
-        )
-    places = [
-        each
-        for each in corners(opened, machine=request.machine)
-        if request.code is None or each.database.is_code == request.code
-    ]
+    if fault := machine_fault(opened, request.machine):
+        return FileAnswer(status="invalid_argument", message=fault)
+    places = corners(opened, machine=request.machine, code=request.code)
     found = _located(places, request.path)
     if not found:
         return _no_such_file(places, request.path)
     answer = _stretch(opened, found[0], texts.of(found[0]), request)
-    if len(found) > 1:
-        others = "; ".join(_corner_name(each.corner) for each in found[1:])
-        note = f"The same path is also in: {others}. This is {_corner_name(found[0].corner)}."
-        answer = answer.model_copy(
-            update={"warnings": [*answer.warnings, Notice(code="several_matches", message=note)]}
-        )
-    return answer
+    return told_of_others(answer, "path", [each.corner for each in found])
 
 
 def _located(places: Sequence[Corner], path: str) -> list[Located]:
@@ -120,25 +119,33 @@ def _same_name(path: str, name: str) -> bool:
 
 
 def _no_such_file(places: Sequence[Corner], path: str) -> FileAnswer:
-    stem = path.rstrip("/").rsplit("/", 1)[-1]
-    similar: list[str] = []
-    for corner in places:
-        if stem:
-            files, _ = corner.database.browse(name_contains=stem.rsplit(".", 1)[0], limit=SIMILAR)
-            similar += [f"{safe_name(file.path)} on {corner.machine}" for file in files]
-    near = (
-        f" Similar: {'; '.join(shortened(each, PATH_SHOWN) for each in similar[:SIMILAR])}."
-        if similar
-        else ""
-    )
+    if parse_segment_id(path):
+        message = "This is the id of a hit, not a path: read_passage reads it."
+        return FileAnswer(status="invalid_argument", message=message)
+    similar = [
+        shortened(f"{safe_name(file.path)} on {corner.machine}", PATH_SHOWN)
+        for corner in places
+        for file in corner.database.browse(name_contains=_stem(path), limit=NAMES_COMPARED)[0]
+        if _is_alike(_stem(path), _stem(file.path))
+    ]
+    near = f" Similar: {'; '.join(similar[:SIMILAR])}." if similar else ""
     return FileAnswer(
         status="nothing_found",
         message=f"No indexed file has this path.{near} Use a path from a search or from browse_files.",
     )
 
 
-def _corner_name(corner: Corner) -> str:
-    return f"{corner.machine}, {'code' if corner.database.is_code else 'main'} index"
+def _is_alike(asked: str, name: str) -> bool:
+    """Whether a name may be the one that was meant: nearly the same, or all words of what was asked for."""
+    if difflib.SequenceMatcher(None, asked, name).ratio() >= ALIKE:
+        return True
+    return len(asked) >= LONG_ENOUGH and set(WORDS.findall(asked)) <= set(WORDS.findall(name))
+
+
+def _stem(path: str) -> str:
+    """A file's name without its folders and ending, as people compare names."""
+    name = path.rstrip("/").rsplit("/", 1)[-1]
+    return unicodedata.normalize("NFC", name.rpartition(".")[0] or name).casefold()
 
 
 def _stretch(opened: Opened, located: Located, text: str, request: FileRequest) -> FileAnswer:

@@ -16,7 +16,8 @@ from pathlib import Path
 from hermes_digup.errors import DigupError, NoIndexError
 from hermes_digup.index import Counts, Database, Shelf, Snapshot
 
-SETUP_HINT = "Next: ansible-playbook playbooks/sync_now.yml, then: hermes-digup status"
+SETUP_HINT = "Set up the laptop: ansible-playbook site.yml"
+SYNC_HINT = "Next: ansible-playbook playbooks/sync_now.yml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Source:
     folder: Path
     machine: str
     problem: str | None = None
-    hint: str = SETUP_HINT
+    hint: str = SYNC_HINT
     arriving: str | None = None
 
 
@@ -48,10 +49,11 @@ class Problem:
 class Opened:
     """The snapshots one call works on, all held open until it ends, and the sources that have none.
 
-    `stale_after`: the age from which answers mention it.
+    `stale_after`: the age from which answers mention it. `sources_dir`: where sources are looked for.
     """
 
     stale_after: timedelta
+    sources_dir: Path
     snapshots: list[Snapshot] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     arriving: dict[str, str] = field(default_factory=dict)
@@ -85,9 +87,9 @@ class Library:
         self._lock = threading.Lock()
 
     @contextmanager
-    def opened(self, stale_after: timedelta) -> Iterator[Opened]:
+    def opened(self, stale_after: timedelta, sources_dir: Path) -> Iterator[Opened]:
         """Every usable source's snapshot, kept open until the block ends."""
-        result = Opened(stale_after)
+        result = Opened(stale_after, sources_dir)
         with ExitStack() as stack:
             for source in self._list_sources():
                 try:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hermes_digup.records import File
-from hermes_digup.service.answers import FoundFile
+from hermes_digup.service.answers import Answer, FoundFile, Notice
 from hermes_digup.service.library import Corner, Opened
 from hermes_digup.service.safe_text import safe_name, shortened
 from hermes_digup.service.times import day
 
+AnAnswer = TypeVar("AnAnswer", bound=Answer)
 LONGEST_TEXT = 19_000  # an answer stays under 20,000 characters with its head
 NO_TEXT_OF = {
     "audio": "sound has no text in the index, only its meaning",
@@ -28,11 +31,30 @@ class Located:
     file: File
 
 
-def corners(opened: Opened, *, machine: str = "") -> list[Corner]:
-    """Every index of every source, main indexes first."""
+def corners(opened: Opened, *, machine: str = "", code: bool | None = None) -> list[Corner]:
+    """Every index of every source, main indexes first; of one machine, or one sort, if that is wanted."""
     wanted = [each for each in opened.snapshots if not machine or each.machine == machine]
-    main = [Corner(each, each.main) for each in wanted]
-    return main + [Corner(each, each.code) for each in wanted if each.code is not None]
+    every = [Corner(each, each.main) for each in wanted]
+    every += [Corner(each, each.code) for each in wanted if each.code is not None]
+    return [each for each in every if code is None or each.database.is_code == code]
+
+
+def machine_fault(opened: Opened, machine: str) -> str:
+    """Why no source is meant by this name; empty when one is, or none was named."""
+    known = sorted(each.machine for each in opened.snapshots)
+    if not machine or machine in known:
+        return ""
+    return f"machine: there is no {shortened(safe_name(machine), 80)!r}. Valid: {', '.join(known)}."
+
+
+def told_of_others(answer: AnAnswer, what: str, found: Sequence[Corner]) -> AnAnswer:
+    """The answer from the first of several indexes that have what was asked for, saying which others do."""
+    if len(found) < 2:
+        return answer
+    names = [f"{each.machine}, {'code' if each.database.is_code else 'main'} index" for each in found]
+    note = f"The same {what} is also in: {'; '.join(names[1:])}. This is {names[0]}."
+    notice = Notice(code="several_matches", message=note)
+    return answer.model_copy(update={"warnings": [*answer.warnings, notice]})
 
 
 def reason_for_no_text(file: File) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TypeVar
 
 from hermes_digup.index import Snapshot
@@ -51,10 +52,18 @@ def no_index(kind: type[AnAnswer], opened: Opened) -> AnAnswer:
     broken = [each for each in opened.problems if not each.waiting]
     if broken:
         message = f"No index can be searched. {shortened(safe_line(broken[0].sentence), 400)}"
+    elif opened.problems:
+        message = f"No index has arrived here yet. {opened.problems[0].hint}"
     else:
-        hint = opened.problems[0].hint if opened.problems else SETUP_HINT
-        message = f"No index has arrived here yet. {hint}"
+        message = f"{nothing_in(opened.sources_dir)}. {SETUP_HINT}"
     return kind(status="no_index", message=message)
+
+
+def nothing_in(sources_dir: Path) -> str:
+    """That no source is there, and when the folder is missing, which setting names it."""
+    if sources_dir.is_dir():
+        return f"No index has arrived in {sources_dir} yet"
+    return f"There is no folder {sources_dir} (DIGUP_SOURCES_DIR), so no index has arrived"
 
 
 def age_of(snapshot: Snapshot) -> timedelta | None:

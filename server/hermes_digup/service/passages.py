@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from hermes_digup.records import File, Passage
 from hermes_digup.service.answers import Notice, PassageAnswer
 from hermes_digup.service.library import Corner, Opened
@@ -9,26 +12,26 @@ from hermes_digup.service.located import (
     LONGEST_TEXT,
     Located,
     corners,
+    machine_fault,
     no_text,
     reason_for_no_text,
     shown_kind,
+    told_of_others,
 )
 from hermes_digup.service.notices import no_index, notices_of
 from hermes_digup.service.places import place
 from hermes_digup.service.reading import Part, merged, parts
-from hermes_digup.service.safe_text import safe_name, safe_text
+from hermes_digup.service.safe_text import safe_name, safe_text, shortened
 from hermes_digup.service.segment_ids import SegmentId, digest, parse_segment_id
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,18}\Z")  # as DigUp counts: from 1, in 64 bits
 
 
 def read_passage(opened: Opened, segment_id: str, context: int) -> PassageAnswer:
     """The passage behind an id, with up to `context` neighbours on each side."""
     wanted = parse_segment_id(segment_id)
     if wanted is None:
-        return PassageAnswer(
-            status="invalid_argument",
-            message="segment_id is not one of ours: it looks like macbook:1432:7f3a9c01de and comes from "
-            "a search hit. Search again and copy it from there.",
-        )
+        return PassageAnswer(status="invalid_argument", message=_no_id(segment_id))
     if not opened.snapshots:
         return no_index(PassageAnswer, opened)
     corner = _corner_of(opened, wanted)
@@ -39,20 +42,38 @@ def read_passage(opened: Opened, segment_id: str, context: int) -> PassageAnswer
     return _passage_answer(opened, Located(corner, file), passage, context=context, segment_id=str(wanted))
 
 
-def read_number(opened: Opened, number: int, context: int) -> PassageAnswer:
+@dataclass(frozen=True, slots=True)
+class NumberRequest:
+    """DigUp's bare number, as typed. `code` None: whichever index has it, the main ones first."""
+
+    number: str
+    context: int = 0
+    machine: str = ""
+    code: bool | None = None
+
+
+def read_number(opened: Opened, request: NumberRequest) -> PassageAnswer:
     """The passage with DigUp's bare number in the first index that has it; for the command line only."""
-    for corner in corners(opened):
-        passage = corner.database.segment(number)
-        file = corner.database.file_by_id(passage.file) if passage else None
-        if passage and file:
-            found = segment_id_of(corner, file.path, passage)
-            return _passage_answer(opened, Located(corner, file), passage, context=context, segment_id=found)
     if not opened.snapshots:
         return no_index(PassageAnswer, opened)
-    return PassageAnswer(
-        status="nothing_found",
-        message=f"No segment has the number {number}. Search again and use an id from there.",
-    )
+    if fault := machine_fault(opened, request.machine):
+        return PassageAnswer(status="invalid_argument", message=fault)
+    found = []
+    for corner in corners(opened, machine=request.machine, code=request.code):
+        passage = corner.database.segment(int(request.number)) if _NUMBER.match(request.number) else None
+        file = corner.database.file_by_id(passage.file) if passage else None
+        if passage and file:
+            found.append((Located(corner, file), passage))
+    if not found:
+        number = shortened(request.number, 40)
+        return PassageAnswer(
+            status="nothing_found",
+            message=f"No passage has the number {number}. Search again and use an id from there.",
+        )
+    located, passage = found[0]
+    segment_id = segment_id_of(located.corner, located.file.path, passage)
+    answer = _passage_answer(opened, located, passage, context=request.context, segment_id=segment_id)
+    return told_of_others(answer, "number", [each.corner for each, _ in found])
 
 
 def segment_id_of(corner: Corner, path: str, passage: Passage) -> str:
@@ -60,11 +81,18 @@ def segment_id_of(corner: Corner, path: str, passage: Passage) -> str:
     return str(SegmentId(corner.machine, corner.database.is_code, passage.id, digest(path, passage)))
 
 
+def _no_id(text: str) -> str:
+    if text.strip().startswith(("/", "~/")):
+        return "This is a path, not the id of a hit: read_file reads it."
+    shown = shortened(safe_name(text.strip()), 80)
+    return (
+        f"{shown!r} is no id of a hit: one looks like macbook:1432:7f3a9c01de. Search again and copy it from "
+        "there."
+    )
+
+
 def _corner_of(opened: Opened, wanted: SegmentId) -> Corner | None:
-    for corner in corners(opened, machine=wanted.machine):
-        if corner.database.is_code == wanted.is_code:
-            return corner
-    return None
+    return next(iter(corners(opened, machine=wanted.machine, code=wanted.is_code)), None)
 
 
 def _moved(opened: Opened, wanted: SegmentId) -> PassageAnswer:

@@ -11,6 +11,7 @@ from hermes_digup.ranking import Hit, Query, search, unsplit_script
 from hermes_digup.service.answers import FoundPassage, Notice, SearchAnswer
 from hermes_digup.service.bounds import fitting
 from hermes_digup.service.call import Call
+from hermes_digup.service.folders import folder_fault
 from hermes_digup.service.library import Corner, Library, Opened
 from hermes_digup.service.notices import no_index, notices_of
 from hermes_digup.service.passages import segment_id_of
@@ -60,6 +61,8 @@ def run_search(
             status="invalid_argument",
             message="query is empty. Say in a few words what to look for, or list files with browse_files.",
         )
+    if fault := folder_fault(request.folder):
+        return SearchAnswer(status="invalid_argument", message=fault)
     if not opened.snapshots:
         return no_index(SearchAnswer, opened)
     asked_of = _corners(opened, code=request.code)
@@ -159,7 +162,7 @@ def _convinces(hit: Hit) -> bool:
 
 def _nothing(request: SearchRequest, asked: Asked) -> str:
     """What to try next, the narrowest thing first."""
-    narrowed = [name for name, given in (("kinds", request.kinds), ("folder", request.folder)) if given]
+    narrowed = [name for name, given in (("kinds", request.kinds), ("a folder", request.folder)) if given]
     if narrowed:
         return f"Nothing found. Search again without {' and '.join(narrowed)}, or in other words."
     if asked.vector is None:

@@ -26,7 +26,7 @@ from hermes_digup.service.browsing import BrowseRequest, browse_files
 from hermes_digup.service.call import Call
 from hermes_digup.service.files import FileRequest, LastTexts, read_file
 from hermes_digup.service.library import Library, Opened, Source
-from hermes_digup.service.passages import read_number, read_passage
+from hermes_digup.service.passages import NumberRequest, read_number, read_passage
 from hermes_digup.service.searching import SearchRequest, run_search
 from hermes_digup.service.status import index_status
 from hermes_digup.service.vectors import Vectors
@@ -67,9 +67,9 @@ class Service:
     def read_passage(self, segment_id: str, *, context: int = 0, call: Call | None = None) -> PassageAnswer:
         return self._in_time(PassageAnswer, call, lambda opened, _: read_passage(opened, segment_id, context))
 
-    def read_number(self, number: int, *, context: int = 0) -> PassageAnswer:
+    def read_number(self, request: NumberRequest) -> PassageAnswer:
         """A passage by DigUp's own number, for the command line."""
-        return self._in_time(PassageAnswer, None, lambda opened, _: read_number(opened, number, context))
+        return self._in_time(PassageAnswer, None, lambda opened, _: read_number(opened, request))
 
     def read_file(self, request: FileRequest, call: Call | None = None) -> FileAnswer:
         return self._in_time(FileAnswer, call, lambda opened, _: read_file(opened, self._texts, request))
@@ -81,7 +81,9 @@ class Service:
         return self._in_time(
             StatusAnswer,
             call,
-            lambda opened, _: index_status(opened, self._library, self._vectors.client()),
+            lambda opened, limits: index_status(
+                opened, self._library, self._vectors.asked_now(limits.deadline)
+            ),
         )
 
     def close(self) -> None:
@@ -90,7 +92,8 @@ class Service:
 
     def opened(self) -> AbstractContextManager[Opened]:
         """All usable sources, held open until the block ends."""
-        return self._library.opened(timedelta(hours=self._watched.current().stale_hours))
+        settings = self._watched.current()
+        return self._library.opened(timedelta(hours=settings.stale_hours), settings.sources_dir)
 
     def _in_time(
         self, kind: type[AnAnswer], call: Call | None, work: Callable[[Opened, Call], AnAnswer]

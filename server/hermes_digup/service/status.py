@@ -10,7 +10,6 @@ from hermes_digup.service.answers import (
     EmbeddingFacts,
     IndexFacts,
     LongFile,
-    Notice,
     SourceFacts,
     StatusAnswer,
 )
@@ -26,7 +25,7 @@ PROBLEM_SHOWN = 400
 
 
 def index_status(opened: Opened, library: Library, client: EmbeddingClient | None) -> StatusAnswer:
-    """The state of every source and of the embedding server, as the last question found it."""
+    """The state of every source and of the model server, which was asked just now."""
     sources = [_source(each, library, opened) for each in opened.snapshots]
     sources += [
         SourceFacts(
@@ -34,7 +33,7 @@ def index_status(opened: Opened, library: Library, client: EmbeddingClient | Non
         )
         for each in opened.problems
     ]
-    embedding = embedding_facts(client)
+    embedding = _embedding_facts(client)
     if not opened.snapshots:
         return no_index(StatusAnswer, opened).model_copy(update={"sources": sources, "embedding": embedding})
     return StatusAnswer(
@@ -46,14 +45,12 @@ def index_status(opened: Opened, library: Library, client: EmbeddingClient | Non
     )
 
 
-def embedding_facts(client: EmbeddingClient | None) -> EmbeddingFacts:
-    """What the embedding client knows from its last question; asks nothing."""
+def _embedding_facts(client: EmbeddingClient | None) -> EmbeddingFacts:
+    """How the last question to the model server went; asks nothing."""
     if client is None:
         return EmbeddingFacts(state="not_set")
     state = client.state()
     error = state.last_error if state.failing_since is not None else None
-    if error is None and state.last_ok_at is None:
-        return EmbeddingFacts(state="not_asked", url=state.url)
     return EmbeddingFacts(
         state="failing" if error else "ok",
         url=state.url,
@@ -106,20 +103,9 @@ def _meaning(snapshots: Sequence[Snapshot], embedding: EmbeddingFacts) -> str:
     machines = ", ".join(each.machine for each in snapshots)
     how = {
         "ok": "by meaning and by words",
-        "not_asked": "by meaning and by words (the embedding server was not asked yet)",
-        "failing": "by words alone until the embedding server answers",
-        "not_set": "by words alone, as no embedding server is set",
+        "failing": "by words alone until the model server answers",
+        "not_set": "by words alone, as no model server is set",
     }[embedding.state]
     without_code = [each.machine for each in snapshots if each.code is None]
     code = f" Code search is off on {', '.join(without_code)}." if without_code else ""
     return f"Files of {machines} are searched {how}.{code}"
-
-
-def words_only_notice(embedding: EmbeddingFacts) -> Notice | None:
-    """The warning of index_status when searches go by words alone."""
-    if embedding.state not in ("failing", "not_set"):
-        return None
-    message = embedding.problem or "No embedding server is set (DIGUP_EMBED_URL)."
-    return Notice(
-        code="words_only", message=message, cause=embedding.cause or "not_set", since=embedding.since
-    )

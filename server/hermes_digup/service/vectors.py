@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hermes_digup.embedding import Deadline, EmbeddingClient
 from hermes_digup.errors import EmbeddingError, RefusedKeyError
@@ -17,7 +18,10 @@ from hermes_digup.settings import Settings
 if TYPE_CHECKING:
     from hermes_digup.records import Vector
 
-NOT_SET = "No embedding server is set (DIGUP_EMBED_URL), so only words were compared, not meaning."
+T = TypeVar("T")
+STATUS_ASKS_S = 5.0
+DOCTOR = "Next: hermes-digup doctor."
+NOT_SET = "No model server is set (DIGUP_EMBED_URL), so only words were compared, not meaning."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +64,32 @@ class Vectors:
         if client is None:
             return Asked(None, (Notice(code="words_only", message=NOT_SET, cause="not_set"),))
         try:
-            return Asked(self._ask(client, text, code=code, deadline=deadline), self._other_model(client))
+            vector = self._ask(client, lambda each: each.query_vector(text, code=code, deadline=deadline))
+            return Asked(vector, self._other_model(client))
         except EmbeddingError as error:
             since = minute(client.state().failing_since)
             reason = shortened(safe_line(str(error)), 300)
-            message = f"Only words were compared, not meaning: {reason}"
+            message = f"Only words were compared, not meaning: {reason} {DOCTOR}"
             return Asked(None, (Notice(code="words_only", message=message, cause=error.code, since=since),))
 
-    def _ask(self, client: EmbeddingClient, text: str, *, code: bool, deadline: Deadline) -> Vector:
+    def asked_now(self, deadline: Deadline) -> EmbeddingClient | None:
+        """The client after one question, however it went: its state then tells how the server is now."""
+        client = self.client()
+        if client is not None:
+            limit = deadline.within(STATUS_ASKS_S)
+            with contextlib.suppress(EmbeddingError):
+                self._ask(client, lambda each: each.embed(["status"], deadline=limit))
+        return self.client()
+
+    def _ask(self, client: EmbeddingClient, ask: Callable[[EmbeddingClient], T]) -> T:
+        """The answer; asked again when the key was refused and a new one has been set meanwhile."""
         try:
-            return client.query_vector(text, code=code, deadline=deadline)
+            return ask(client)
         except RefusedKeyError:
             renewed = self.client(now=True)
             if renewed is None or renewed is client:
                 raise
-            return renewed.query_vector(text, code=code, deadline=deadline)
+            return ask(renewed)
 
     def _other_model(self, client: EmbeddingClient) -> tuple[Notice, ...]:
         """That another model stands in for the one that is set; said once, as it changes little."""
@@ -84,7 +99,7 @@ class Vectors:
                 return ()
             self._told_of = state.model_used
         asked, used = safe_line(state.model_asked), shortened(safe_line(state.model_used), 120)
-        message = f"The embedding server has no model {asked}; its EmbeddingGemma 2 {used} is used."
+        message = f"The model server has no model {asked}; its EmbeddingGemma 2 {used} is used."
         return (Notice(code="other_model", message=message),)
 
     def close(self) -> None:

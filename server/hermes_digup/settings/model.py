@@ -43,13 +43,13 @@ class Settings(BaseModel):
     embed_urls: tuple[str, ...] = Field(
         (),
         alias="DIGUP_EMBED_URL",
-        description="Base URLs of the embedding server, comma-separated, in order.",
+        description="Base URLs of the model server, comma-separated, in order.",
     )
     embed_api_key: SecretStr | None = Field(
-        None, alias="DIGUP_EMBED_API_KEY", description="Bearer token of the embedding server."
+        None, alias="DIGUP_EMBED_API_KEY", description="Bearer token of the model server."
     )
     embed_api: Literal["openai", "ollama"] = Field(
-        "openai", alias="DIGUP_EMBED_API", description="How the embedding server is spoken to."
+        "openai", alias="DIGUP_EMBED_API", description="How the model server is spoken to."
     )
     embed_model: str = Field(
         "embeddinggemma-2", alias="DIGUP_EMBED_MODEL", min_length=1, description="Model asked for."

@@ -1,6 +1,6 @@
 """Settings that reach running servers: config.env is read again when it changes.
 
-So a rotated key, or a moved embedding server, needs no restart.
+So a rotated key, or a moved model server, needs no restart.
 """
 
 from __future__ import annotations

@@ -232,6 +232,50 @@ async def test_sloppy_arguments_are_accepted_and_noted(pi, serve) -> None:
     assert len([each for each in answer["warnings"] if each["code"] == "argument_adjusted"]) >= 3
 
 
+@pytest.mark.parametrize("tool", ["search_files", "search_code", "browse_files"])
+async def test_a_folder_that_leads_out_of_the_home_is_explained(pi, serve, tool: str) -> None:
+    async with serve(pi) as client:
+        answer = await ask(client, tool, **({} if tool == "browse_files" else {"query": "x"}), folder="../..")
+
+    assert (answer["status"], answer["message"][:9]) == ("invalid_argument", "folder: '")
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "right"),
+    [
+        ("read_file", {"path": "macbook:15:0123456789"}, "read_passage"),
+        ("read_passage", {"segment_id": "/a"}, "read_file"),
+    ],
+)
+async def test_an_id_given_for_a_path_leads_to_the_other_tool(pi, serve, tool, argument, right: str) -> None:
+    async with serve(pi) as client:
+        answer = await ask(client, tool, **argument)
+
+    assert answer["status"] == "invalid_argument"
+    assert right in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_similar"),
+    [
+        ("/nowhere", False),
+        ("/a.md", False),
+        ("/x/an.pdf", False),
+        ("~/Lease.pdf", True),
+        ("/x/Invoice Brightwater Design (1).pdf", False),
+        ("/x/invoice brightwater.pdf", True),
+    ],
+)
+async def test_only_like_names_are_proposed_for_a_path_that_is_not_there(
+    pi, serve, path: str, is_similar: bool
+) -> None:
+    async with serve(pi) as client:
+        answer = await ask(client, "read_file", path=path)
+
+    assert answer["status"] == "nothing_found"
+    assert ("Similar: " in answer["message"]) is is_similar
+
+
 async def test_twenty_misses_in_a_row_are_no_errors(pi, serve) -> None:
     async with serve(pi) as client:
         for number in range(20):
@@ -265,7 +309,7 @@ async def test_without_an_index_every_tool_says_so(tmp_path, serve, tool: str) -
         answer = await ask(client, tool, **given.get(tool, {}))
 
     assert answer["status"] == "no_index"
-    assert "status" in answer["message"]
+    assert "ansible-playbook site.yml" in answer["message"]
 
 
 async def test_an_old_copy_and_a_missing_code_index_are_said(old_pi, serve) -> None:

@@ -1,4 +1,4 @@
-"""The embedding server, well and ill: what searches, index_status and doctor say of it."""
+"""The model server, well and ill: what searches, index_status and doctor say of it."""
 
 from __future__ import annotations
 
@@ -122,8 +122,22 @@ async def test_each_fault_leaves_words_and_is_named(pi, serve, omlx, run_doctor,
     assert warning["since"]
     assert status["embedding"]["state"] == "failing"
     assert exit_code == 1
-    assert re.search(rf"FAIL embedding server .*?\[{cause}\] fix: ", shown), shown
+    assert re.search(rf"FAIL model server .*?\[{cause}\] fix: ", shown), shown
     assert "skip query vectors" in shown
+    assert "hermes-digup doctor" not in shown
+
+
+@pytest.mark.parametrize(("is_there", "state"), [(True, "ok"), (False, "failing")])
+async def test_status_asks_the_model_server_itself(pi, serve, omlx, is_there: bool, state: str) -> None:
+    given = settings(omlx) if is_there else {**settings(omlx), "DIGUP_EMBED_URL": "http://127.0.0.1:9"}
+
+    async with serve(pi, **given) as client:
+        status = (await client.call_tool("index_status", {})).structured_content
+
+    assert status["embedding"]["state"] == state
+    assert ("answer_ms" in status["embedding"]) is is_there
+    assert ("problem" in status["embedding"]) is not is_there
+    assert ("by words alone" in status["searches"]) is not is_there
 
 
 @pytest.mark.parametrize("fault", sorted(DOCTOR_ALONE))

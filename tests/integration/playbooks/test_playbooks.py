@@ -63,7 +63,7 @@ def test_the_doctor_of_a_healthy_site_finds_nothing_to_mend(site: Site, tmp_path
     assert (ran.code, set(ran.changed.values())) == (0, {0}), ran.text
     assert set(rows.values()) == {"OK", "SKIP"}, rows
     assert {"macbook: last sync", "mac-mini: vectors", "raspberrypi: MCP server"} <= set(rows)
-    assert rows["raspberrypi: embedding server"] == "OK"
+    assert rows["raspberrypi: model server"] == "OK"
 
 
 def test_the_doctor_names_what_is_broken_and_a_host_that_is_away(site: Site, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_doctor_names_what_is_broken_and_a_host_that_is_away(site: Site, tmp
     rows = site.rows(ran, tmp_path / "report.json")
     assert ran.code != 0, ran.text
     failed = {row for row, level in rows.items() if level == "FAIL"}
-    assert failed == {"raspberrypi: embedding server", "mac-mini: file for the agents"}, ran.text
+    assert failed == {"raspberrypi: model server", "mac-mini: file for the agents"}, ran.text
     assert {row for row in rows if row.startswith("macbook")} == {"macbook: host"}
     assert "fix: ansible-playbook site.yml --limit mac-mini" in ran.text
     table = ran.text[ran.text.index("level host") : ran.text.index("Let the exit code")]

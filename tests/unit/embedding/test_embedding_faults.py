@@ -1,4 +1,4 @@
-"""Every way in which an embedding server fails, over real sockets: which fault it is, and in what time."""
+"""Every way in which a model server fails, over real sockets: which fault it is, and in what time."""
 
 from __future__ import annotations
 
