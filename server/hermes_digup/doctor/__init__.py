@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from hermes_digup.doctor.deliveries import delivery_rows, room_row
 from hermes_digup.doctor.report import Report, Row
-from hermes_digup.doctor.sources import delivery_rows, setting_rows, source_rows
+from hermes_digup.doctor.sources import setting_rows, source_rows
 from hermes_digup.doctor.vectors import embedding_rows
 from hermes_digup.service import Service, embedding_client
 from hermes_digup.settings import Settings
@@ -16,10 +17,12 @@ def examine(settings: Settings, service: Service) -> Report:
     client = embedding_client(settings)
     try:
         with service.opened() as opened:
+            deliveries = list(delivery_rows(settings))
             rows = [
                 *setting_rows(settings),
-                *delivery_rows(settings),
-                *source_rows(settings, opened),
+                *deliveries,
+                room_row(settings, opened),
+                *source_rows(settings, opened, deliveries),
                 *embedding_rows(client, opened),
             ]
     finally:

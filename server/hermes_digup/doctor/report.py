@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from hermes_digup.service import safe_line, shortened
+
 State = Literal["ok", "warn", "FAIL", "skip"]
+SYNC_FIX = "Wake the laptop, then: ansible-playbook playbooks/sync_now.yml"
+
+
+def brief(text: str) -> str:
+    """Words from elsewhere, on one line of bounded length."""
+    return shortened(safe_line(text), 300)
 
 
 @dataclass(frozen=True, slots=True)

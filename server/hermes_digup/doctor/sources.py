@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hermes_digup.doctor.report import Row, State
+from hermes_digup.doctor.report import SYNC_FIX, Row, State, brief
 from hermes_digup.errors import DigupError
-from hermes_digup.publishing import source_status, sources
 from hermes_digup.service import (
     KNOWN_SCHEMA,
+    PENDING_SHARE,
     Corner,
     Opened,
+    Problem,
     age_of,
     corners,
+    nothing_in,
     readable_age,
     safe_line,
     shortened,
 )
 from hermes_digup.settings import Settings
 
-SYNC_FIX = "On the laptop: digup-sync.sh -v, or: ansible-playbook playbooks/sync_now.yml"
 SETUP_FIX = "ansible-playbook site.yml"
 
 
@@ -29,52 +31,41 @@ def setting_rows(settings: Settings) -> Iterator[Row]:
     """The settings file: unknown keys, and whether others can read its secrets."""
     path = settings.config_path
     for sentence in settings.unknown:
-        yield Row("settings", "warn", sentence, f"Correct it in {path.name}.")
-    if settings.embed_api_key and _others_may_read(path):
-        yield Row(
-            "settings", "warn", f"{path} can be read by other users and may hold a key", f"chmod 600 {path}"
-        )
+        yield Row("settings", "warn", sentence, "Correct that name, or take it out.")
+    if (settings.embed_api_key or settings.http_token) and _others_may_read(path):
+        told = f"{path} can be read by other users and may hold a key"
+        yield Row("settings", "FAIL", told, f"chmod 600 {shlex.quote(str(path))}")
     elif not settings.unknown:
         yield Row("settings", "ok", str(path) if path.exists() else f"defaults (no {path})")
 
 
-def source_rows(settings: Settings, opened: Opened) -> Iterator[Row]:
-    """A few rows for each source, also for those that cannot answer."""
+def source_rows(settings: Settings, opened: Opened, deliveries: Sequence[Row]) -> Iterator[Row]:
+    """A few rows for each source, also for those that cannot answer. What a delivery tells is left out."""
     if not opened.snapshots and not opened.problems:
-        yield Row("index", "FAIL", f"nothing has arrived yet in {settings.sources_dir}", SETUP_FIX)
+        yield Row("index", "FAIL", nothing_in(settings.sources_dir), SETUP_FIX)
     for problem in opened.problems:
-        state: State = "warn" if problem.waiting and opened.snapshots else "FAIL"
-        yield Row(f"index of {problem.machine}", state, _short(problem.sentence), SYNC_FIX)
+        yield _problem_row(problem, deliveries, others_answer=bool(opened.snapshots))
     for corner in corners(opened):
         yield _index_row(corner)
         if not corner.database.is_code:
             yield _age_row(settings, corner)
             yield _maker_row(corner)
-            refused = opened.refused.get(corner.machine)
-            if refused:
-                yield Row(f"newer copy of {corner.machine}", "warn", f"refused: {_short(refused)}", SYNC_FIX)
+            refused = _without_fix(opened.refused.get(corner.machine, ""))
+            if refused and not any(refused in row.detail for row in deliveries):
+                yield Row(f"newer copy of {corner.machine}", "warn", f"refused: {refused}", SYNC_FIX)
 
 
-def delivery_rows(settings: Settings) -> Iterator[Row]:
-    """What became of the newest delivery of each laptop."""
-    if settings.index_dir is not None:
-        return
-    for folder in sources(settings.sources_dir):
-        status = source_status(folder)
-        name, since = (
-            f"delivery of {folder.name}",
-            f" since {status.since:%Y-%m-%d %H:%M} UTC" if status.since else "",
-        )
-        if status.state == "refused":
-            yield Row(name, "FAIL", f"refused{since}: {_short(status.reason)}", SYNC_FIX)
-        elif status.state == "incomplete":
-            yield Row(name, "warn", f"incomplete{since}: {_short(status.reason)}", SYNC_FIX)
-        elif status.state == "retired":
-            yield Row(name, "skip", "retired: its laptop was taken out")
-        elif status.note:
-            yield Row(name, "warn", _short(status.note), "Free some disk space on this host.")
-        else:
-            yield Row(name, "ok", status.state)
+def _problem_row(problem: Problem, deliveries: Sequence[Row], *, others_answer: bool) -> Row:
+    name = f"index of {problem.machine}"
+    if any(row.state == "FAIL" and row.check == f"delivery of {problem.machine}" for row in deliveries):
+        return Row(name, "skip", "no copy is in use: see its delivery")
+    state: State = "warn" if problem.waiting and others_answer else "FAIL"
+    return Row(name, state, _without_fix(problem.sentence), SYNC_FIX)
+
+
+def _without_fix(sentence: str) -> str:
+    """A fault without the step that it proposes, which has a place of its own here."""
+    return brief(sentence.partition(" Next: ")[0])
 
 
 def _index_row(corner: Corner) -> Row:
@@ -83,15 +74,18 @@ def _index_row(corner: Corner) -> Row:
     try:
         counts = database.counts()
     except DigupError as error:
-        return Row(name, "FAIL", _short(str(error)), SYNC_FIX)
+        return Row(name, "FAIL", brief(str(error)), SYNC_FIX)
     files = sum(counts.files_by_kind.values())
     facts = f"{files} files, {counts.vectors} vectors ({database.vectors_from}), schema {database.schema}"
     if not files:
         return Row(name, "warn", f"{facts}: DigUp has indexed nothing yet", "Open DigUp on the laptop.")
     if database.schema > KNOWN_SCHEMA:
-        return Row(
-            name, "warn", f"{facts}: newer than {KNOWN_SCHEMA}", "Update hermes-digup: git pull, site.yml"
-        )
+        fix = "Update hermes-digup: git pull, then ansible-playbook site.yml"
+        return Row(name, "warn", f"{facts}: newer than {KNOWN_SCHEMA}, the newest known here", fix)
+    waiting = counts.files_by_state.get("pending", 0)
+    if waiting >= PENDING_SHARE * files:
+        told = f"{facts}: DigUp has still {waiting} of {files} files to read"
+        return Row(name, "warn", told, "Keep DigUp open on the laptop until it has read them all.")
     if database.vectors_from != "packed":
         return Row(name, "warn", f"{facts}: vectors are read row by row", "hermes-digup publish --force")
     return Row(name, "ok", facts)
@@ -123,7 +117,3 @@ def _others_may_read(path: Path) -> bool:
         return bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
     except OSError:
         return False
-
-
-def _short(text: str) -> str:
-    return shortened(safe_line(text), 300)

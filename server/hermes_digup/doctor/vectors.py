@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hermes_digup.doctor.report import Row
+from hermes_digup.doctor.report import Row, brief
 from hermes_digup.embedding import EmbeddingClient
 from hermes_digup.errors import EmbeddingError
 from hermes_digup.records import File, Passage
-from hermes_digup.service import Corner, Opened, corners, safe_line, shortened
+from hermes_digup.service import Corner, Opened, corners
 
 if TYPE_CHECKING:
     from hermes_digup.records import Vector
@@ -26,6 +26,7 @@ MATCH, CLOSE = 0.98, 0.90
 SAME = 0.999
 PAGE_CHARS = 4000
 QUESTION = "the newest letter about the heating"
+SET_FIX = "Set DIGUP_EMBED_URL in config.env, or: ansible-playbook site.yml"
 MODEL_FIX = "Serve google/embeddinggemma-2 unquantised: ansible-playbook site.yml --limit model_servers"
 
 
@@ -41,13 +42,13 @@ class Sample:
 def embedding_rows(client: EmbeddingClient | None, opened: Opened) -> Iterator[Row]:
     """The server's own row, then the proofs, which need its answer."""
     if client is None:
-        yield Row("model server", "warn", "none set: searches go by words alone", "Set DIGUP_EMBED_URL.")
+        yield Row("model server", "warn", "none set: searches go by words alone", SET_FIX)
         return
     try:
         yield _server_row(client)
     except EmbeddingError as error:
         detail = f"{error.what}" + (f" ({error.where})" if error.where else "")
-        yield Row("model server", "FAIL", _short(f"{detail} [{error.code}]"), _short(error.fix))
+        yield Row("model server", "FAIL", brief(f"{detail} [{error.code}]"), brief(error.fix))
         yield Row("query vectors", "skip", "no model server to ask")
         return
     for corner in corners(opened):
@@ -97,7 +98,11 @@ def _server_row(client: EmbeddingClient) -> Row:
     client.query_vector(QUESTION, code=False)
     took_ms = (time.monotonic() - began) * 1000
     state = client.state()
-    return Row("model server", "ok", f"{state.url} answered in {took_ms:.0f} ms with {state.model_used}")
+    told = f"{state.url} answered in {took_ms:.0f} ms with {brief(state.model_used)}"
+    if state.uses_other_model:
+        told += f", as it has no {state.model_asked}"
+        return Row("model server", "warn", told, "Set DIGUP_EMBED_MODEL to the name that it has.")
+    return Row("model server", "ok", told)
 
 
 def _proof_rows(client: EmbeddingClient, corner: Corner) -> Iterator[Row]:
@@ -112,9 +117,7 @@ def _proof_rows(client: EmbeddingClient, corner: Corner) -> Iterator[Row]:
         made = client.embed([each.text for each in samples])
         alone = client.embed([samples[0].text])
     except EmbeddingError as error:
-        yield Row(
-            f"query vectors, {where}", "FAIL", _short(f"{error.what} [{error.code}]"), _short(error.fix)
-        )
+        yield Row(f"query vectors, {where}", "FAIL", brief(f"{error.what} [{error.code}]"), brief(error.fix))
         return
     row = verdict(
         compared([each.vector for each in samples], list(made)), files=len({each.file for each in samples})
@@ -146,7 +149,3 @@ def _title_of_code(file: File) -> str:
     if repo and file.path.startswith(repo + "/"):
         return file.path[len(repo.rsplit("/", 1)[0]) + 1 :]
     return "/".join(file.path.split("/")[-2:])
-
-
-def _short(text: str) -> str:
-    return shortened(safe_line(text), 300)

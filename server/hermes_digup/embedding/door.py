@@ -18,7 +18,7 @@ from hermes_digup.errors import BadVectorsError, EmbeddingError, RefusedKeyError
 
 LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 GRACE_S = 0.2  # httpx notices its own time-outs a little later than they are set
-CHECK = "Is that host awake, the server running, and Tailscale up on both?"
+CHECK = "Wake that host, start its server, and see that Tailscale is up on both."
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,19 +19,20 @@ from hermes_digup.service.answers import (
 from hermes_digup.service.browsing import BrowseRequest
 from hermes_digup.service.call import CALL_S, Call
 from hermes_digup.service.files import FileRequest
-from hermes_digup.service.library import Corner, Opened, Source
+from hermes_digup.service.library import Corner, Opened, Problem, Source
 from hermes_digup.service.located import corners
 from hermes_digup.service.notices import KNOWN_SCHEMA, age_of, nothing_in
 from hermes_digup.service.passages import NumberRequest
 from hermes_digup.service.places import readable_age, readable_size
 from hermes_digup.service.safe_text import meant_name, safe_line, safe_name, safe_text, shortened
-from hermes_digup.service.searching import SearchRequest
+from hermes_digup.service.searching import PENDING_SHARE, SearchRequest
 from hermes_digup.service.segment_ids import parse_segment_id
 from hermes_digup.service.service import Service, embedding_client
 
 __all__ = [
     "CALL_S",
     "KNOWN_SCHEMA",
+    "PENDING_SHARE",
     "Answer",
     "BrowseAnswer",
     "BrowseRequest",
@@ -47,6 +48,7 @@ __all__ = [
     "NumberRequest",
     "Opened",
     "PassageAnswer",
+    "Problem",
     "SearchAnswer",
     "SearchRequest",
     "Service",

@@ -127,6 +127,15 @@ async def test_each_fault_leaves_words_and_is_named(pi, serve, omlx, run_doctor,
     assert "hermes-digup doctor" not in shown
 
 
+def test_doctor_names_a_model_that_stands_in_for_the_one_that_is_set(run_doctor, omlx) -> None:
+    exit_code, shown = run_doctor(**settings(omlx, DIGUP_EMBED_MODEL="another-model"))
+
+    assert exit_code == 0
+    assert re.search(
+        r"warn model server .* as it has no another-model fix: Set DIGUP_EMBED_MODEL to the", shown
+    ), shown
+
+
 @pytest.mark.parametrize(("is_there", "state"), [(True, "ok"), (False, "failing")])
 async def test_status_asks_the_model_server_itself(pi, serve, omlx, is_there: bool, state: str) -> None:
     given = settings(omlx) if is_there else {**settings(omlx), "DIGUP_EMBED_URL": "http://127.0.0.1:9"}
