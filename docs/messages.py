@@ -32,7 +32,8 @@ DESCRIBING_CALLS = frozenset(
 DESCRIBING_FILES = frozenset({"parser.py", "definitions.py", "answers.py", "texts.py", "printing.py"})
 SAMPLES = frozenset({"QUESTION", "QUERY", "TEXTS"})
 NO_SENTENCE = re.compile(
-    r"\\|\(\?|^[#/~]|^[a-z_]*$|^\S+$|\b(jpg|mp[34]|docx|screenshots)\b|\| (query|text): |unicode61"
+    r"\\|\(\?|^[#/~]|^[a-z_]*$|^\S+$|^(Next: \S+|hermes-digup) \S+( \S+)?$"
+    r"|\| (query|text): |unicode61|\b(jpg|mp[34]|docx|screenshots)\b"
     r"|\b(SELECT|FROM|PRAGMA|CREATE|JOIN|AND|typeof)\b|\b[fst]\.id\b"
 )
 HOLE = "…"
@@ -214,9 +215,12 @@ class PythonFile:
 
 
 def _by_shell(script: str) -> Iterator[Said]:
-    """The words after fail, say, refuse and note."""
+    """The words after fail, say, refuse and note, and what is printed as a sentence."""
     for said in re.findall(r'(?:\b(?:fail|say) \d+|\b(?:refuse|note)) "((?:[^"\\]|\\.)*)"', script):
         yield Said(_tidy(re.sub(r"\$\(.*$|\$\{[^}]*\}|\$\w+", HOLE, said.replace('\\"', '"'))))
+    for said in re.findall(r"printf '(?:[\w-]+: )?([^']*)\\n'", script):
+        if _words(said) >= FEWEST_WORDS_OF_A_PART and "{" not in said:
+            yield Said(_tidy(said))
 
 
 def _by_ansible(node: object) -> Iterator[Said]:
