@@ -195,14 +195,9 @@ finish() {
   [ -z "$CHILD" ] || kill "$CHILD" 2>/dev/null
   [ -z "$WATCHER" ] || kill -9 "$WATCHER" 2>/dev/null
   [ -n "$MESSAGE" ] || MESSAGE="stopped in an unforeseen place (${WHERE:-unknown}); run it by hand with -v"
-  if [ "$MODE" = dry ]; then
-    clear_staging
-    exit "$code"
-  fi
-  if [ -n "$LOCKED" ]; then
-    write_status "$code"
-    clear_staging
-  fi
+  if [ "$MODE" = dry ] || [ -n "$LOCKED" ]; then clear_staging; fi # first: on a full disk it makes the room to say so
+  if [ "$MODE" = dry ]; then exit "$code"; fi
+  if [ -n "$LOCKED" ]; then write_status "$code"; fi
   write_log "$code"
   [ -z "$LOCKED" ] || rm -f -- "$BASE/lock"
   rm -f -- "$BASE/lock.$$"
@@ -346,7 +341,8 @@ reach_pi() {
   say "the Pi answers: $PI_STATE"
 }
 
-# One word to the Pi; its answer, one JSON line, is then in ANSWER. Anything else ends the run with the reason.
+# One word to the Pi; its answer, one JSON line, is then in ANSWER, its exit code in ANSWER_CODE. Anything else ends
+# the run with the reason.
 ask_pi() {
   local word=$1 limit=$2 code=0
   bounded "$limit" ./ssh -F ./ssh_config "$ALIAS" "$word" >answer.out 2>answer.err || code=$?
@@ -354,6 +350,7 @@ ask_pi() {
   if [ "$code" = 255 ] || [ -z "$(json_field state)" ]; then
     why_no_answer "$word" "$code" "$(cat answer.err answer.out | head -c 4096 | tr -d '\000')"
   fi
+  ANSWER_CODE=$code
 }
 
 why_no_answer() {
@@ -438,7 +435,10 @@ weigh_answer() {
         STATE=delivered MESSAGE="delivered ${DATABASES[*]} ($SENT_BYTES bytes in all, generation $GENERATION)"
       fi
       ;;
-    refused) fail 4 "the Pi refused the copy: ${reason:-it gave no reason}" ;;
+    refused)
+      [ "$ANSWER_CODE" != 5 ] || fail 5 "no room left on the Pi to use the copy ($reason); make some, the old copy stays in use"
+      fail 4 "the Pi refused the copy: ${reason:-it gave no reason}"
+      ;;
     incomplete) fail 75 "the Pi does not have the whole copy yet: ${reason:-it gave no reason}; the next run sends it again" ;;
     *) fail 4 "the Pi did not publish the copy: ${reason:-it gave no reason}" ;;
   esac
@@ -518,6 +518,8 @@ prove() {
 sqlite_failed() {
   local text
   text=$(clean_lines <sqlite.err | tail -n 1) || text=''
+  # On a full disk there was no room for SQLite's words either.
+  [ -n "$text" ] || printf 'x' 2>/dev/null >probe || text='the disk is full'
   case $text in
     *'is full'* | *'No space left'* | *'disk I/O error'*)
       fail 5 "no room for a snapshot of $1 in $STAGING ($text); make some, the next run tries again" ;;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import shlex
 import shutil
 import sqlite3
@@ -14,13 +16,18 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
+import numpy as np
 from tests.doubles.digup import Index
 from tests.doubles.digup_contents import Sample
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "templates" / "laptop" / "digup-sync.sh"
+WRITER = Path(__file__).with_name("writer.py")
 SSH_DOUBLE = ROOT / "tests" / "doubles" / "ssh_to_receive"
 SOURCE = "macbook"
+
+
+VECTORS = np.random.default_rng(7)
 
 
 class Pi:
@@ -106,13 +113,54 @@ class Laptop:
             )
         self.set_mark(mark)
 
+    def fill_large(self, passages: int) -> None:
+        """An index of about 3.2 kB per passage: words and a vector each."""
+        self.fill()
+        words = random.Random(7)
+        with closing(self.index()) as index:
+            database = index.database("index.sqlite")
+            database.execute("BEGIN")
+            for number in range(10, passages + 10):
+                text = " ".join(f"{words.getrandbits(20):x}" for _ in range(60))
+                database.execute(
+                    "INSERT INTO segments VALUES (?, 1, 'passage', 'text', 0, 0, ?, ?)",
+                    (number, text[:200], new_vector()),
+                )
+                database.execute("INSERT INTO fts(rowid, name, body) VALUES (?, '', ?)", (number, text))
+            database.execute("COMMIT")
+
+    def change_rows(self, number: int) -> None:
+        """As after DigUp has read files again: other excerpts and vectors in rows all over the index."""
+        with closing(self.index()) as index:
+            database = index.database("index.sqlite")
+            chosen = "SELECT id FROM segments WHERE id >= 10 ORDER BY random() LIMIT ?"
+            for row in database.execute(chosen, (number,)).fetchall():
+                database.execute(
+                    "UPDATE segments SET excerpt = hex(randomblob(50)), vec = ? WHERE id = ?",
+                    (new_vector(), *row),
+                )
+
+    def start_writer(self) -> subprocess.Popen[str]:
+        """DigUp, committing every 4 ms from now on; each commit is a line of its output."""
+        writer = subprocess.Popen(
+            [sys.executable, str(WRITER), str(self.folder / "index.sqlite")],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert writer.stdout and writer.stdout.readline()
+        return writer
+
     def command(self, *options: str) -> tuple[list[str], dict[str, str]]:
         lines = [f'{key}="{value}"' for key, value in self.settings.items()]
         (self.config / "sync.env").write_text("# settings\n" + "\n".join(lines) + "\n")
         return ["/bin/bash", str(SCRIPT), *options], {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
 
     def run(
-        self, *options: str, environment: Mapping[str, str] | None = None, timeout: float = 60, **more: object
+        self,
+        *options: str,
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 240,
+        **more: object,
     ) -> subprocess.CompletedProcess[str]:
         command, own = self.command(*options)
         return subprocess.run(
@@ -158,11 +206,34 @@ class Laptop:
         path.chmod(0o755)
         return str(path)
 
+    def counting_rsync(self) -> Path:
+        """rsync, with its statistics written down; see `sent`."""
+        record = self.home / "rsync-stats"
+        self.settings["DIGUP_RSYNC"] = self.program(
+            "counting-rsync", f'#!/bin/sh\nexec /usr/bin/rsync --stats "$@" >>"{record}"\n'
+        )
+        return record
+
     def recording_rsync(self, record: Path) -> None:
         """rsync, with the words of each call written down."""
         self.settings["DIGUP_RSYNC"] = self.program(
             "recording-rsync", f'#!/bin/sh\necho "$*" >>"{record}"\nexec /usr/bin/rsync "$@"\n'
         )
+
+
+def new_vector() -> bytes:
+    values = VECTORS.standard_normal(768)
+    return (values / np.linalg.norm(values)).astype("<f2").tobytes()
+
+
+def sent(record: Path) -> tuple[int, int]:
+    """Bytes of file data, and bytes in all, that rsync has sent since this was last asked."""
+    text = record.read_text().replace(",", "")
+    record.write_text("")
+    data, every = (
+        re.findall(rf"^{name}: (\d+)", text, re.MULTILINE) for name in ("Literal data", "Total bytes sent")
+    )
+    return sum(map(int, data)), sum(map(int, every))
 
 
 def wait_for(fact: Callable[[], object], seconds: float = 20) -> None:

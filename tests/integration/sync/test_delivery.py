@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.doubles.digup import Index
 from tests.doubles.digup_contents import Sample
-from tests.integration.sync.rig import Laptop, Pi, start_of
+from tests.integration.sync.rig import Laptop, Pi, sent, start_of
 
 
 def test_what_digup_holds_is_in_use_at_the_pi(laptop: Laptop, pi: Pi) -> None:
@@ -47,6 +47,27 @@ def test_without_a_change_only_the_time_of_the_look_is_sent(laptop: Laptop, pi: 
     ]
     assert (pi.landing / "manifest.json").read_bytes() == delivered
     assert json.loads((pi.landing / "confirmed.json").read_text())["confirmed_at"] == status["confirmed_at"]
+
+
+def test_no_more_crosses_the_wire_than_what_has_changed(laptop: Laptop, tmp_path: Path) -> None:
+    """By row not more than of an index ten times as large: 3 MB for 200 rows (tests/bench/sync.py)."""
+    laptop.fill_large(3000)
+    laptop.sync()
+    size = (laptop.folder / "index.sqlite").stat().st_size
+    record = laptop.counting_rsync()
+    laptop.change_rows(50)
+    assert laptop.sync()["state"] == "delivered"
+    data, every = sent(record)
+    assert 50 * 1536 < data < 50 * 15_000 < every * 10 < size
+
+    calls, hook = tmp_path / "sqlite-calls", tmp_path / "hook"
+    hook.write_text(f'sqlite3() {{ printf "%s\\n" "$*" >>"{calls}"; command sqlite3 "$@"; }}\n')
+    assert laptop.run(environment={"BASH_ENV": str(hook)}).returncode == 0
+    assert laptop.status()["state"] == "unchanged"
+    assert sent(record)[1] < 4096
+    assert ".backup" not in calls.read_text()
+    assert laptop.run("--force", environment={"BASH_ENV": str(hook)}).returncode == 0
+    assert ".backup" in calls.read_text()
 
 
 def test_force_sends_what_has_not_changed(laptop: Laptop, pi: Pi, tmp_path: Path) -> None:

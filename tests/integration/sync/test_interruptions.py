@@ -7,7 +7,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,28 +14,10 @@ import pytest
 from tests.integration.sync.rig import SCRIPT, Laptop, Pi, is_alive, wait_for
 from tests.soak import rounds
 
-WRITER = """
-import sqlite3, sys, time
-database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
-database.execute("PRAGMA synchronous = NORMAL")
-number = 0
-while True:
-    number += 1
-    database.execute("BEGIN IMMEDIATE")
-    database.execute("INSERT INTO files(path, kind, size, mtime, inode, device) VALUES(?, 'doc', ?, 1, 1, 1)",
-                     (f"/w/{number}", number))
-    database.execute("INSERT OR REPLACE INTO meta VALUES('sum', (SELECT sum(size) FROM files))")
-    database.execute("COMMIT")
-    print(number, flush=True)
-    time.sleep(0.004)
-"""
-
 
 def test_beside_a_busy_writer_every_copy_is_of_one_moment(laptop: Laptop, pi: Pi) -> None:
     laptop.fill()
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(laptop.folder / "index.sqlite")], stdout=subprocess.PIPE, text=True
-    )
+    writer = laptop.start_writer()
     try:
         assert writer.stdout and writer.stdout.readline()
         sums = []
@@ -51,11 +32,10 @@ def test_beside_a_busy_writer_every_copy_is_of_one_moment(laptop: Laptop, pi: Pi
         assert writer.poll() is None
     finally:
         writer.kill()
-        lines = writer.communicate()[0].split()
+        lines = writer.communicate()[0].splitlines()
     with closing(sqlite3.connect(laptop.folder / "index.sqlite")) as database:
-        assert database.execute("SELECT count(*) FROM files WHERE path LIKE '/w/%'").fetchone()[0] >= int(
-            lines[-1]
-        )
+        ((kept,),) = database.execute("SELECT count(*) FROM files WHERE path LIKE '/w/%'").fetchall()
+    assert kept >= int(lines[-1].split()[0])
 
 
 def commands_of_a_run(laptop: Laptop, tmp_path: Path) -> int:
