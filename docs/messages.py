@@ -5,7 +5,7 @@ python docs/messages.py --check    fails if they are not what the code says
 
 A list stands between `<!-- says: PATHS -->` and `<!-- end -->`. PATHS are files, or folders with all files
 below them but those that another list names. In a sentence "…" stands for what is only known when it is said.
-`<!-- checks: FILES -->` lists the names of doctor's rows.
+`<!-- checks: PATHS -->` lists the names of doctor's rows.
 """
 
 from __future__ import annotations
@@ -277,7 +277,8 @@ def filled(page: str) -> str:
     def made(match: re.Match[str]) -> str:
         head, kind, paths, end = match.groups()
         if kind == "checks":
-            lines = [f"`{name}`" for path in paths.split() for name in checks_of(ROOT / path)]
+            made_by = (path for start in paths.split() for path in _below(ROOT / start))
+            lines = (f"`{name}`" for path in made_by for name in checks_of(path))
             return f"{head}\n{', '.join(dict.fromkeys(lines))}\n\n{end}"
         said = dict.fromkeys(each.line() for path in files[paths] for each in said_by(path))
         return "\n".join([head, *said, f"\n{end}"])
