@@ -1,6 +1,6 @@
 # The commands of this project. `make` alone lists them.
 .POSIX:
-.PHONY: help setup demo ask demo-clean test soak lint lock
+.PHONY: help setup demo ask demo-clean test-fast test soak lint docs lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,10 @@ demo-clean: ## Stop the demo and remove all of it
 	@if [ -d .demo ]; then .ci/bootstrap demo && .venv/bin/python -m tests.demo clean; fi
 	@echo "The demo is gone. Its packages stay for next time, in .venv and ~/.cache/hermes-digup."
 
+test-fast: ## Under a minute: form, arrows between the rooms, generated documents, DigUp's own results
+	@.ci/bootstrap dev
+	@.ci/test-fast
+
 test: ## Lint, then run every test that this machine can
 	@.ci/bootstrap dev
 	@.ci/test
@@ -32,6 +36,10 @@ soak: ## Run the same tests with far larger counts (about an hour)
 lint: ## Check form: ruff, mypy, yamllint, ansible-lint, shellcheck
 	@.ci/bootstrap dev
 	@.ci/lint
+
+docs: ## Write the generated parts of the documents anew
+	@.ci/bootstrap dev
+	@.venv/bin/python docs/generate.py
 
 lock: ## Pin all versions anew (needs the network)
 	@.ci/bootstrap deploy
