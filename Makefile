@@ -40,6 +40,8 @@ lint: ## Check form: ruff, mypy, yamllint, ansible-lint, shellcheck
 docs: ## Write the generated parts of the documents anew
 	@.ci/bootstrap dev
 	@.venv/bin/python docs/generate.py
+	@.venv/bin/python docs/messages.py
+	@.venv/bin/python docs/draw.py
 
 lock: ## Pin all versions anew (needs the network)
 	@.ci/bootstrap deploy

@@ -124,7 +124,7 @@ def main() -> int:
     if "--check" in sys.argv:
         fresh = DRAWING.read_text("utf-8") == new
         if not fresh:
-            print(f"{DRAWING.name} is not what {SOURCE.name} says. Run: python docs/draw.py")
+            print(f"{DRAWING.name} is not what {SOURCE.name} says. Run: make docs")
         return int(not fresh)
     DRAWING.write_text(new, "utf-8")
     return 0

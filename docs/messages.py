@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,14 @@ def checks_of(path: Path) -> list[str]:
     return list(dict.fromkeys(each.check for each in _read(path) if _words(each.check)))
 
 
-def _read(path: Path) -> Iterator[Said]:
+@cache
+def _read(path: Path) -> tuple[Said, ...]:
     text = path.read_text("utf-8")
     if path.name in DESCRIBING_FILES:
-        return iter(())
+        return ()
     if path.suffix == ".py":
-        return PythonFile(text).said()
-    return _by_ansible(yaml.safe_load(text)) if path.suffix == ".yml" else _by_shell(text)
+        return tuple(PythonFile(text).said())
+    return tuple(_by_ansible(yaml.safe_load(text)) if path.suffix == ".yml" else _by_shell(text))
 
 
 def _is_sentence(said: Said) -> bool:
@@ -291,7 +293,7 @@ def main() -> int:
     after = filled(before)
     if "--check" in sys.argv:
         if after != before:
-            print(f"{PAGE.name} does not list what the code says. Run: python docs/messages.py")
+            print(f"{PAGE.name} does not list what the code says. Run: make docs")
         return int(after != before)
     PAGE.write_text(after, "utf-8")
     return 0

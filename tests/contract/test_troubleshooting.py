@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 
 from hermes_digup.errors import EmbeddingError
-from hermes_digup.publishing.outcome import State
+from hermes_digup.publishing.outcome import SourceStatus, State
 from hermes_digup.service.answers import Status, WarningCode
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +23,7 @@ SPEAKING = (
     "server/hermes_digup/**/*.py", "roles/*/library/*.py", "roles/*/module_utils/*.py",
     "roles/*/tasks/*.yml", "playbooks/**/*.yml", "templates/laptop/*.sh", "templates/pi/receive",
 )  # fmt: skip
+STATES = sorted({*get_args(State), *get_args(get_type_hints(SourceStatus)["state"])})
 # Ranking raises nothing; what stands there are words of languages and programs.
 SILENT = "server/hermes_digup/ranking/"
 
@@ -46,7 +47,7 @@ def causes(kind: type[EmbeddingError] = EmbeddingError) -> Iterator[str]:
 
 
 def test_its_lists_are_what_the_code_says(messages: ModuleType) -> None:
-    assert messages.filled(PAGE) == PAGE, "run: python docs/messages.py"
+    assert messages.filled(PAGE) == PAGE, "run: make docs"
 
 
 def test_every_file_that_says_something_is_in_a_list(messages: ModuleType) -> None:
@@ -83,9 +84,7 @@ def test_every_check_of_the_doctor_is_named(path: str) -> None:
             assert part.strip(" ,()") in last, name
 
 
-@pytest.mark.parametrize(
-    "word", [*get_args(State), *get_args(Status), *get_args(WarningCode), *causes(), "not_set"]
-)
+@pytest.mark.parametrize("word", [*STATES, *get_args(Status), *get_args(WarningCode), *causes(), "not_set"])
 def test_every_state_status_warning_and_cause_is_named(word: str) -> None:
     assert f"`{word}`" in PAGE
 
