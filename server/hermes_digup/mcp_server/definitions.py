@@ -21,8 +21,8 @@ from hermes_digup.service import (
 )
 
 Kind = Literal["screenshot", "image", "pdf", "doc", "audio", "video"]
-Folder = Annotated[str, Field(description="Only in this folder, e.g. ~/Documents/Tax. Empty: all.")]
-Kinds = Annotated[list[Kind], Field(description="Only these kinds; doc is any text document. Empty: all.")]
+Folder = Annotated[str, Field(description="Only in and below this folder, e.g. ~/Documents/Tax.")]
+Kinds = Annotated[list[Kind], Field(description="Only these kinds; doc is any text document.")]
 
 INSTRUCTIONS = (
     "Searches and reads the files on the user's Mac that DigUp has indexed; paths are on that Mac, so "
@@ -60,14 +60,14 @@ class ReadFile(Arguments):
     path: str = Field(description="Full path, copied from a hit or a listing.")
     offset: int = Field(default=0, ge=0, description="Where to begin: the last answer's next_offset.")
     max_chars: int = Field(default=6000, ge=1, le=20000, description="Most characters to return.")
-    machine: str = Field(default="", description="If several machines have this path. Empty: the first.")
+    machine: str = Field(default="", description="As a hit says, if several machines have this path.")
     code: bool = Field(default=False, description="True: as source code from the code index.")
 
 
 class BrowseFiles(Arguments):
     folder: Folder = ""
     kinds: Kinds = []
-    name_contains: str = Field(default="", description="Part of the file name, e.g. lease. Empty: any.")
+    name_contains: str = Field(default="", description="Part of the file name in any case, e.g. lease.")
     limit: int = Field(default=20, ge=1, le=200, description="Most files to return.")
     offset: int = Field(default=0, ge=0, description="Files to skip: the last answer's next_offset.")
 
@@ -120,8 +120,8 @@ DEFINITIONS = (
         "Read a passage",
         "Read one search hit in full, with its neighbours.\n"
         "Use it after search_files or search_code to read the page or passage that was found; for a whole "
-        "file, or a path without a hit, use read_file. Pictures, sound and film have no text. An id from "
-        "an older index is answered with 'search again'.",
+        "file, or a path without a hit, use read_file. Screenshots have text; pictures, sound and film "
+        "have none. An id from an older index is answered with 'search again'.",
         ReadPassage,
         PassageAnswer,
     ),
