@@ -63,10 +63,8 @@ def _with_json(parser: argparse.ArgumentParser) -> None:
 def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", choices=("text", "both"), help="text alone, or with structured content")
     parser.add_argument("--http", action="store_true", help="serve over HTTP instead")
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
-    )
-    parser.add_argument("--port", type=whole(1, 65535), default=8765, help="port (default: 8765)")
+    parser.add_argument("--host", help="address to listen on (default: this machine only)")
+    parser.add_argument("--port", type=whole(1, 65535), help="port (default: 8765)")
     parser.add_argument(
         "--name", action="append", default=[], help="another name that clients call this host; repeatable"
     )

@@ -142,7 +142,7 @@ class Printer:
         words = {
             "not_set": "none set",
             "ok": f"{facts.url} answers in {facts.answer_ms} ms with {facts.model}",
-            "failing": f"failing since {facts.since}: {facts.problem}",
+            "failing": f"failing: {facts.problem}",
         }
         self._line(f"model server: {words[facts.state]}")
 
@@ -150,7 +150,8 @@ class Printer:
         if answer.message:
             self._line(answer.message, "yellow" if answer.status != "ok" else "")
         for notice in answer.warnings:
-            since = f" (since {notice.since})" if notice.since else ""
+            # A command is a new process: to it, every fault of the model server has just begun.
+            since = f" (since {notice.since})" if notice.since and notice.code != "words_only" else ""
             self._line(f"note: {notice.message}{since}", "yellow")
 
     def _line(self, text: str, style: str = "") -> None:

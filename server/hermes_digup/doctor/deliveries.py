@@ -58,7 +58,7 @@ def _row(status: SourceStatus, now: datetime) -> Row:
         return Row(name, "warn", "nothing was delivered yet", SYNC_FIX)
     if status.generation is None:
         fix = f"hermes-digup publish --source {status.source}"
-        return Row(name, "FAIL", "published, and no copy is in use: the link current is missing", fix)
+        return Row(name, "FAIL", "published, and no copy is in use: the link current leads nowhere", fix)
     if status.note:
         return Row(name, "warn", brief(status.note), "Free disk space on this host.")
     return Row(name, "ok", status.state)

@@ -18,6 +18,8 @@ from hermes_digup.errors import BadVectorsError, EmbeddingError, RefusedKeyError
 
 LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 GRACE_S = 0.2  # httpx notices its own time-outs a little later than they are set
+NAME = "Correct it in DIGUP_EMBED_URL, or see that Tailscale is up here."
+SECURE = "See whether DIGUP_EMBED_URL should begin with http:// instead."
 CHECK = "Wake that host, start its server, and see that Tailscale is up on both."
 
 
@@ -143,8 +145,8 @@ class Door:
                 )
             return self._client
 
-    def _away(self, what: str) -> UnreachableError:
-        return UnreachableError(f"The model server {what}", where=shown(self._url), fix=CHECK)
+    def _away(self, what: str, fix: str = CHECK) -> UnreachableError:
+        return UnreachableError(f"The model server {what}", where=shown(self._url), fix=fix)
 
     def _translated(self, error: Exception | None) -> EmbeddingError:
         if isinstance(error, _UnwantedError):
@@ -158,7 +160,7 @@ class Door:
                 "This is no http address", where=shown(self._url), fix="Check DIGUP_EMBED_URL in config.env."
             )
         if isinstance(error, httpx.ConnectError):
-            return self._away(_why_not_connected(error))
+            return self._away(*_why_not_connected(error))
         return self._away("broke off the connection")
 
 
@@ -173,16 +175,17 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path}"
 
 
-def _why_not_connected(error: BaseException) -> str:
+def _why_not_connected(error: BaseException) -> tuple[str, str]:
+    """What went wrong, and what helps."""
     causes: list[str] = []
     cause: BaseException | None = error
     while cause is not None and len(causes) < 8:
         causes.append(type(cause).__name__)
         cause = cause.__cause__ or cause.__context__
     if "ConnectionRefusedError" in causes:
-        return "refuses connections: nothing listens at this address"
+        return "refuses connections: nothing listens at this address", CHECK
     if "gaierror" in causes:
-        return "has a name that is not known on this network"
+        return "has a name that is not known on this network", NAME
     if any("SSL" in name for name in causes):
-        return "could not agree on a secure connection"
-    return "cannot be reached from here"
+        return "could not agree on a secure connection", SECURE
+    return "cannot be reached from here", CHECK

@@ -70,6 +70,11 @@ def _at_home(pi: Path, monkeypatch) -> None:
             1,
             "offset 99999 is past the",
         ),
+        (
+            ["serve", "--port", "9"],
+            2,
+            "--host, --port, --name and --anywhere go with --http; add it or leave",
+        ),
         (["publish", "--source", "nas"], 3, "There is no source 'nas' in "),
     ],
     ids=lambda given: " ".join(given)[:40] if isinstance(given, list) else None,
