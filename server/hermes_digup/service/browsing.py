@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hermes_digup.index import folder_filter
 from hermes_digup.service.answers import BrowseAnswer, Notice
 from hermes_digup.service.bounds import fitting
-from hermes_digup.service.folders import folder_fault
+from hermes_digup.service.folders import empty_folder, folder_fault
 from hermes_digup.service.library import Corner, Opened
 from hermes_digup.service.located import Located, found_file
 from hermes_digup.service.notices import no_index, notices_of
@@ -53,7 +53,7 @@ def browse_files(opened: Opened, request: BrowseRequest) -> BrowseAnswer:
     notices = notices_of(opened)
     if kept < len(listed):
         notices.append(Notice(code="cut", message=f"Only {kept} of {len(listed)} files fit; more follow."))
-    message = "" if found else _nothing_to_list(total, request)
+    message = "" if found else _nothing_to_list(opened, total, request)
     return BrowseAnswer(
         status="ok" if found else ("end_of_file" if total else "nothing_found"),
         message=message,
@@ -64,10 +64,10 @@ def browse_files(opened: Opened, request: BrowseRequest) -> BrowseAnswer:
     )
 
 
-def _nothing_to_list(total: int, request: BrowseRequest) -> str:
+def _nothing_to_list(opened: Opened, total: int, request: BrowseRequest) -> str:
     if total:
         return f"offset {request.offset} is past the end: {total} files match. Begin again at 0."
-    return (
+    return empty_folder([Corner(each, each.main) for each in opened.snapshots], request.folder) or (
         "No indexed file matches. Try a wider folder, other kinds, or less of the name; index_status says "
         "what is indexed."
     )

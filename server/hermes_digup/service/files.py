@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_digup.service.answers import FileAnswer
+from hermes_digup.service.folders import files_in
 from hermes_digup.service.library import Corner, Opened
 from hermes_digup.service.located import (
     LONGEST_TEXT,
@@ -122,6 +123,9 @@ def _no_such_file(places: Sequence[Corner], path: str) -> FileAnswer:
     if parse_segment_id(path):
         message = "This is the id of a hit, not a path: read_passage reads it."
         return FileAnswer(status="invalid_argument", message=message)
+    if path.startswith(("/", "~/")) and path.strip("/") and (count := files_in(places, path)):
+        message = f"This is a folder with {count} indexed files: browse_files lists them."
+        return FileAnswer(status="nothing_found", message=message)
     similar = [
         shortened(f"{safe_name(file.path)} on {corner.machine}", PATH_SHOWN)
         for corner in places

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from hermes_digup.index import folder_filter
+from hermes_digup.service.library import Corner
 from hermes_digup.service.safe_text import safe_name, shortened
 
 
@@ -22,3 +26,18 @@ def folder_fault(text: str) -> str:
                 "folder like ~/Documents; no folder means everywhere."
             )
     return ""
+
+
+def files_in(corners: Sequence[Corner], folder: str) -> int:
+    """How many indexed files lie in a folder, at any depth."""
+    return sum(
+        each.database.browse(folder=folder_filter(folder, each.snapshot.home), limit=0)[1] for each in corners
+    )
+
+
+def empty_folder(corners: Sequence[Corner], folder: str) -> str:
+    """That nothing lies in this folder, so that nobody looks for other words; empty when something does."""
+    if not folder.strip() or files_in(corners, folder):
+        return ""
+    shown = shortened(safe_name(folder.strip()), 200)
+    return f"No indexed file lies in {shown}. Check its spelling (~ is the laptop's home), or leave it out."

@@ -11,7 +11,7 @@ from hermes_digup.ranking import Hit, Query, search, unsplit_script
 from hermes_digup.service.answers import FoundPassage, Notice, SearchAnswer
 from hermes_digup.service.bounds import fitting
 from hermes_digup.service.call import Call
-from hermes_digup.service.folders import folder_fault
+from hermes_digup.service.folders import empty_folder, folder_fault
 from hermes_digup.service.library import Corner, Library, Opened
 from hermes_digup.service.notices import no_index, notices_of
 from hermes_digup.service.passages import segment_id_of
@@ -90,7 +90,8 @@ def run_search(
         *_still_reading(library, asked_of),
     ]
     if not found:
-        return SearchAnswer(status="nothing_found", message=_nothing(request, asked), warnings=notices)
+        message = empty_folder(asked_of, request.folder) or _nothing(request, asked)
+        return SearchAnswer(status="nothing_found", message=message, warnings=notices)
     hits = [_shown(each, best=found[0].hit.score) for each in found]
     kept = fitting(hits)
     if kept < len(hits):

@@ -276,6 +276,20 @@ async def test_only_like_names_are_proposed_for_a_path_that_is_not_there(
     assert ("Similar: " in answer["message"]) is is_similar
 
 
+@pytest.mark.parametrize("tool", ["search_files", "search_code", "browse_files"])
+async def test_a_folder_without_indexed_files_is_told_from_a_search_without_hits(
+    pi, serve, tool: str
+) -> None:
+    given = {"name_contains": "qqzzxx"} if tool == "browse_files" else {"query": "qqzzxx"}
+    async with serve(pi) as client:
+        nowhere = await ask(client, tool, **given, folder="/home/pi/Documents")
+        somewhere = await ask(client, tool, **given, folder="~")
+
+    assert nowhere["status"] == somewhere["status"] == "nothing_found"
+    assert nowhere["message"].startswith("No indexed file lies in /home/pi/Documents. Check its spelling")
+    assert "lies in" not in somewhere["message"]
+
+
 async def test_twenty_misses_in_a_row_are_no_errors(pi, serve) -> None:
     async with serve(pi) as client:
         for number in range(20):

@@ -44,6 +44,7 @@ def _at_home(pi: Path, monkeypatch) -> None:
             "folder: '../..' leads out of the home folder. Give a full path",
         ),
         (["read", "/nowhere"], 1, "No indexed file has this path. Use a path from a search or from hermes-"),
+        (["read", "~/Documents/Flat"], 1, "This is a folder with 4 indexed files: hermes-digup browse"),
         (
             ["read", "macbook:15"],
             2,
