@@ -110,7 +110,7 @@ class PythonFile:
         self._done: set[int] = set()
 
     def said(self) -> Iterator[Said]:
-        self._known = dict(self._assigned(self._tree.body))
+        self._known = {**self._imported(), **dict(self._assigned(self._tree.body))}
         self._helpers = {
             each.name: [argument.arg for argument in each.args.args if argument.arg != "self"]
             for each in ast.walk(self._tree)
@@ -202,18 +202,23 @@ class PythonFile:
         fixed = isinstance(value, ast.Name) and value.id.isupper() and value.id in known
         yield from self._texts(known[value.id], {}) if fixed else (HOLE,)  # type: ignore[attr-defined]
 
+    def _imported(self) -> dict[str, ast.expr]:
+        """The constants of our other modules that this one uses."""
+        found: dict[str, ast.expr] = {}
+        for node in self._tree.body:
+            path = ROOT / "server" / f"{(getattr(node, 'module', '') or '').replace('.', '/')}.py"
+            if isinstance(node, ast.ImportFrom) and path.is_file():
+                there = dict(self._assigned(ast.parse(path.read_text("utf-8")).body))
+                found.update({each.name: there[each.name] for each in node.names if each.name in there})
+        return found
+
     def _assigned(self, nodes: Any) -> Iterator[tuple[str, ast.expr]]:
         for node in nodes:
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                yield node.targets[0].id, node.value
-            elif (
-                isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Tuple)
-                and isinstance(node.value, ast.Tuple)
-            ):
-                yield from zip(
-                    (getattr(each, "id", "") for each in node.targets[0].elts), node.value.elts, strict=False
-                )
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    yield name, value
+                case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                    yield from zip((getattr(each, "id", "") for each in names), values, strict=False)
 
 
 def _by_shell(script: str) -> Iterator[Said]:
