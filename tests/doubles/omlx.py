@@ -19,11 +19,13 @@ import time
 from dataclasses import fields, replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from tests.doubles import omlx_embeddings
 from tests.doubles.model import HashedWords, Model
+from tests.doubles.omlx_downloads import write_model
 from tests.doubles.omlx_http import Listener
-from tests.doubles.omlx_state import Personality, State, write_model
+from tests.doubles.omlx_state import Personality, State
 
 
 class OmlxDouble:
@@ -48,6 +50,7 @@ class OmlxDouble:
         self.base, self.personality = base, personality or Personality()
         self.model, self.slow_s = model or HashedWords(), 1.0
         self.requests: list[tuple[str, str]] = []
+        self.sent: list[tuple[str, dict[str, Any]]] = []  # paths and bodies
         self._listeners: list[Listener] = []
         self._port, self._stopped = address[1], threading.Event()
         self.state = State(base, self.personality)
@@ -107,7 +110,9 @@ class OmlxDouble:
             self.state.save()
 
     def stop(self) -> None:
-        """Refuses connections from now on and cuts the ones that are open."""
+        """Refuses connections from now on, and cuts the ones that are open and the downloads."""
+        with self.state.lock:
+            self.state.tasks.clear()
         while self._listeners:
             listener = self._listeners.pop()
             listener.shutdown()
@@ -159,7 +164,7 @@ def main() -> None:
     key = parser.add_mutually_exclusive_group()
     key.add_argument("--api-key", default="", help="the main key; default: the saved one, or a new one")
     key.add_argument("--no-key", action="store_true", help="no main key: everything is open")
-    parser.add_argument("--personality", default="", help="old, strict, gated, hub-down, stuck-on-loopback")
+    parser.add_argument("--personality", default="", help="old, strict, gated, disk-full, ... with commas")
     parser.add_argument("--supervised", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--unsupervised", dest="supervised", action="store_false")
     for name in ("loading", "download", "downtime"):

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from tests.doubles.omlx_call import Answer, Call
-from tests.doubles.omlx_state import Refused
+from tests.doubles.omlx_downloads import Refused
 
 COOKIE = "omlx_admin_session={}; HttpOnly; Max-Age={}; Path=/; SameSite=lax"
 SAVED = {  # names of the flat settings body: where they are kept

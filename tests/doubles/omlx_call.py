@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.doubles.omlx_state import Refused, State
+from tests.doubles.omlx_downloads import Refused
+from tests.doubles.omlx_state import State
 
 if TYPE_CHECKING:
     from tests.doubles.omlx import OmlxDouble

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.doubles import model
-from tests.doubles.omlx_state import Refused, State
+from tests.doubles.omlx_downloads import Refused
+from tests.doubles.omlx_state import State
 
 # Faults that answer with another status: status, message.
 STATUS_FAULTS: dict[str, tuple[int, str]] = {

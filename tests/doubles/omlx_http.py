@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from tests.doubles import omlx_embeddings
 from tests.doubles.omlx_call import Call
+from tests.doubles.omlx_downloads import Refused
 from tests.doubles.omlx_routes import route
-from tests.doubles.omlx_state import Refused
 
 if TYPE_CHECKING:
     from tests.doubles.omlx import OmlxDouble
@@ -88,6 +88,7 @@ class Handler(BaseHTTPRequestHandler):
             call = Call(self.server.double, values, self._cookie(), self._key())
             self._guarded(guard, call)
             call.body = self._json(raw, path)
+            self.server.double.sent += [(path, call.body)] if raw else []
             if handler is None:
                 self._embeddings(call)
             else:
@@ -171,9 +172,10 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for part in filter(None, omlx_embeddings.body(content, fault, double.slow_s)):
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
-            self.wfile.flush()
+        with call.state.in_use(call.body["model"]):
+            for part in filter(None, omlx_embeddings.body(content, fault, double.slow_s)):
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                self.wfile.flush()
         if fault == "spaces-then-cut":
             self.close_connection = True
             return None

@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from tests.doubles.omlx_call import Answer, Call
-from tests.doubles.omlx_state import Model, Refused, State, Task
+from tests.doubles.omlx_downloads import ACTIVE, Refused, Task
+from tests.doubles.omlx_state import Model, State
 
 TYPES = ("llm", "vlm", "embedding", "reranker", "audio_stt", "audio_tts", "audio_sts")
 MODEL_SETTINGS = (
@@ -26,7 +27,7 @@ def _shown(state: State, model: Model) -> dict[str, Any]:
         "model_path": str(model.path),
         "display_name": model.repo,
         "loaded": model.id in state.loaded,
-        "is_loading": False,
+        "is_loading": model.id in state.loading,
         "estimated_size": model.size,
         "estimated_size_formatted": f"{model.size / 1e9:.2f} GB",
         "actual_size": model.size if model.id in state.loaded else None,
@@ -91,10 +92,11 @@ def load_model(call: Call) -> Answer:
 
 def unload_model(call: Call) -> Answer:
     id = _known(call)
-    if id not in call.state.loaded:
-        raise Refused(400, f"Model not loaded: {id}")
-    call.state.loaded.discard(id)
-    return 200, {"status": "ok", "model_id": id, "message": f"Unloaded {id}"}
+    if id in call.state.loading:
+        raise Refused(409, f"Model {id} is loading")
+    if call.state.unload(id):
+        return 200, {"status": "ok", "model_id": id, "message": f"Unloaded {id}"}
+    return 202, {"status": "unloading", "model_id": id}
 
 
 def reload(call: Call) -> Answer:
@@ -121,7 +123,7 @@ def _task(call: Call, states: tuple[str, ...], otherwise: Refused) -> Task:
 
 def cancel_download(call: Call) -> Answer:
     refused = Refused(404, "Task not found or not cancellable")
-    task = _task(call, ("pending", "downloading"), refused)
+    task = _task(call, ACTIVE, refused)
     task.status, task.completed_at = "cancelled", time.time()
     return 200, {"success": True}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tests.doubles import omlx_admin, omlx_models
 from tests.doubles.omlx_call import Answer, Call
-from tests.doubles.omlx_state import Refused
+from tests.doubles.omlx_downloads import Refused
 
 Handler = Callable[[Call], Answer]
 # Method, path, guard, handler. None answers in chunks and is written out by the HTTP face.

@@ -7,30 +7,17 @@ import json
 import secrets
 import threading
 import time
-import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-WEIGHTS = "model.safetensors"
+from tests.doubles import omlx_downloads
+from tests.doubles.omlx_downloads import WEIGHTS, Refused, Task
+
 EMBEDDING_TYPES = {"bert", "xlm-roberta", "modernbert"}
-HUB = {
-    # repository: config.json's model_type, size in bytes as the hub states it
-    "google/embeddinggemma-2": ("embedding_gemma2", 1_488_000_000),
-    "mlx-community/embeddinggemma-2-8bit": ("embedding_gemma2", 792_000_000),
-    "mlx-community/tiny-chat": ("llama", 640_000_000),
-}
-NOT_FOUND = "Repository not found: {}. This may be a gated model that requires HuggingFace authentication."
-
-
-class Refused(Exception):  # noqa: N818 - an answer of the server, not a fault of the double
-    """An answer that is not 200. `detail` is a text, or a list of texts."""
-
-    def __init__(self, status: int, detail: Any) -> None:
-        super().__init__(status, detail)
-        self.status, self.detail = status, detail
 
 
 @dataclass(frozen=True)
@@ -42,8 +29,11 @@ class Personality:
     strict: bool = False  # unknown settings of a model are refused, as newer versions do
     gated: bool = False  # the hub wants a token for everything
     hub_down: bool = False  # the hub cannot be reached
+    cut_off: bool = False  # the hub is lost in the middle of each download
+    disk_full: bool = False  # there is no room for a download
     stuck_on_loopback: bool = False  # a saved host is not used after a restart
     loading_s: float = 0.0  # after a start, /health says "loading" for so long
+    load_s: float = 0.0  # a model takes so long to load
     download_s: float = 2.0  # a download takes so long
     downtime_s: float = 0.5  # a restart refuses connections for so long
 
@@ -59,45 +49,12 @@ class Model:
     size: int
 
 
-@dataclass
-class Task:
-    """One download, with the fields that the API shows."""
-
-    repo_id: str
-    token: str
-    task_id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    status: str = "pending"
-    progress: float = 0.0
-    total_size: int = 0
-    downloaded_size: int = 0
-    error: str = ""
-    created_at: float = field(default_factory=time.time)
-    started_at: float = 0.0
-    completed_at: float = 0.0
-    retry_count: int = 0
-
-    def shown(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "token"}
-
-
-def write_model(folder: Path, repo: str, model_type: str, size: int = 0) -> None:
-    """Puts a stand-in for a model's files where oMLX finds them; the size is only stated."""
-    place = folder / repo
-    place.mkdir(parents=True, exist_ok=True)
-    config: dict[str, Any] = {"model_type": model_type, "hidden_size": 768}
-    if model_type == "embedding_gemma2":
-        config |= {"architectures": ["EmbeddingGemma2Model"], "vision_config": {}, "audio_config": {}}
-    (place / "config.json").write_text(json.dumps(config))
-    (place / f"{WEIGHTS}.index.json").write_text(json.dumps({"metadata": {"total_size": size}}))
-    (place / WEIGHTS).write_bytes(b"weights of a double\n")
-
-
 class State:
     """Everything one server process knows. Threads: callers hold `lock` while they change or read it."""
 
     def __init__(self, base: Path, personality: Personality) -> None:
         self.base, self.personality = base, personality
-        self.lock = threading.RLock()
+        self.lock = threading.Condition()
         base.mkdir(parents=True, exist_ok=True)
         (base / "models").mkdir(exist_ok=True)
         self.settings = self._read("settings.json") or _new_settings()
@@ -107,6 +64,9 @@ class State:
         self.models: dict[str, Model] = {}
         self.loaded: set[str] = set()
         self.failed: set[str] = set()
+        self.loading: set[str] = set()
+        self.using: list[str] = []
+        self.leaving: set[str] = set()
         self.started = time.monotonic()
         self.discover(unload=True)
 
@@ -169,8 +129,8 @@ class State:
             self.loaded.clear()
             self.failed.clear()
             for id in found:
-                if self.pinned(id) and self._loadable(id):
-                    self.loaded.add(id)
+                if self.pinned(id):
+                    (self.loaded if self._loadable(id) else self.failed).add(id)
         self.loaded &= set(found)
 
     def pinned(self, id: str) -> bool:
@@ -190,7 +150,7 @@ class State:
         return not (self.personality.old and self.models[id].config_type == "embedding_gemma2")
 
     def load(self, id: str) -> str:
-        """Raises: Refused when it is unknown (404), cannot be loaded (500) or failed before (409)."""
+        """Raises: Refused when it is unknown (404), fails (500), failed before or is loading (409)."""
         if id not in self.models:
             raise Refused(404, f"Model not found: {id}")
         if id in self.loaded:
@@ -203,8 +163,39 @@ class State:
             self.failed.add(id)
             kind = self.models[id].config_type
             raise Refused(500, f"Failed to load {id}: Model type {kind} not supported.")
+        if id in self.loading:
+            raise Refused(409, f"Model {id} is already loading")
+        self.loading.add(id)
+        with self.lock:  # waiting gives it away: others are answered meanwhile
+            self.lock.wait_for(lambda: id not in self.loading, self.personality.load_s)
+        self.loading.discard(id)
         self.loaded.add(id)
         return f"Loaded {id}"
+
+    def unload(self, id: str) -> bool:
+        """Whether it is out of memory. A newer server first lets the requests end that use it."""
+        if id not in self.loaded:
+            raise Refused(400, f"Model not loaded: {id}")
+        if self.personality.strict and id in self.using:
+            self.leaving.add(id)
+            return False
+        self.loaded.discard(id)
+        return True
+
+    @contextmanager
+    def in_use(self, name: str) -> Iterator[None]:
+        """While a request uses the model of that name."""
+        with self.lock:
+            id = self.resolve(name)
+            self.using.append(id)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.using.remove(id)
+                if id in self.leaving and id not in self.using:
+                    self.leaving.discard(id)
+                    self.loaded.discard(id)
 
     def resolve(self, name: str) -> str:
         """The id that a request's model name means. Raises: Refused (404), naming what there is."""
@@ -218,71 +209,8 @@ class State:
         listed = ", ".join(sorted(self.models))
         raise Refused(404, f"Model '{name}' not found. Available models: {listed}")
 
-    # ------------------------------------------------------------ downloads
-
     def download(self, repo: str, token: str, *, retry_of: Task | None = None) -> Task:
-        if repo.count("/") != 1 or not all(repo.split("/")):
-            raise Refused(400, f"Invalid repository ID: {repo}")
-        if any(task.repo_id == repo and task.status in ("pending", "downloading") for task in self.tasks):
-            raise Refused(400, f"Download for '{repo}' is already in progress")
-        task = Task(repo, token, retry_count=retry_of.retry_count + 1 if retry_of else 0)
-        if retry_of:
-            self.tasks.remove(retry_of)
-        self.tasks.append(task)
-        threading.Thread(target=self._work, args=(task,), daemon=True).start()
-        return task
-
-    def _work(self, task: Task) -> None:
-        if not self._wait(task, lambda: self._next() is task):
-            return None
-        with self.lock:
-            task.status, task.started_at = "downloading", time.time()
-        folder = self.model_dirs[0] / task.repo_id
-        fault = self._hub_fault(task)
-        if fault == "offline" and folder.exists():
-            return self._end(task, "completed")
-        kind, size = HUB.get(task.repo_id, ("", 0))
-        steps = 1 if (folder / WEIGHTS).exists() else 20
-        for step in range(1, steps + 1):
-            if not self._wait(task, None, self.personality.download_s / 20):
-                return None
-            if fault:
-                return self._end(task, "failed", "Connection refused" if fault == "offline" else fault)
-            with self.lock:
-                task.total_size, task.downloaded_size = size, size * step // steps
-                task.progress = min(99.0, round(100 * step / steps, 1))
-                if step == 1 and not folder.exists():
-                    folder.mkdir(parents=True)
-                    (folder / "config.json").write_text(json.dumps({"model_type": kind}))
-        with self.lock:
-            write_model(self.model_dirs[0], task.repo_id, kind, size)
-            self.discover()
-            self._end(task, "completed")
-        return None
-
-    def _hub_fault(self, task: Task) -> str:
-        if self.personality.hub_down:
-            return "offline"
-        refused = self.personality.gated and not task.token.startswith("hf_good")
-        return NOT_FOUND.format(task.repo_id) if refused or task.repo_id not in HUB else ""
-
-    def _next(self) -> Task | None:
-        return next((task for task in self.tasks if task.status in ("downloading", "pending")), None)
-
-    def _wait(self, task: Task, ready: Callable[[], bool] | None, seconds: float = 0.02) -> bool:
-        """Waits; False when the task was cancelled or forgotten meanwhile."""
-        while True:
-            time.sleep(seconds)
-            with self.lock:
-                if task not in self.tasks or task.status == "cancelled":
-                    return False
-                if ready is None or ready():
-                    return True
-
-    def _end(self, task: Task, status: str, error: str = "") -> None:
-        with self.lock:
-            task.status, task.error, task.completed_at = status, error, time.time()
-            task.progress = 100.0 if status == "completed" else task.progress
+        return omlx_downloads.start(self, repo, token, retry_of)
 
 
 def _new_settings() -> dict[str, Any]:

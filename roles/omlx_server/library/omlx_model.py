@@ -12,6 +12,7 @@ description:
   - Other models are never unloaded, unpinned or changed. What we changed is noted in O(note), so that
     O(state=absent) takes back exactly that.
 options:
+  host: {description: Inventory name of this host; sentences begin with it., type: str, required: true}
   home: {description: Home folder of the user who runs oMLX., type: str, required: true}
   base_dir: {description: oMLX's base folder; found if empty., type: str, default: ""}
   port: {description: oMLX's port; found if 0., type: int, default: 0}
@@ -37,6 +38,7 @@ author: [hermes-digup]
 EXAMPLES = r"""
 - name: Use or download the model
   omlx_model:
+    host: mac-mini
     home: /Users/me
     note: /Users/me/.config/hermes-digup/model-server.json
 """
@@ -54,10 +56,19 @@ import json
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.omlx_client import CONNECTION_ARGUMENTS, OmlxError, connect
+from ansible.module_utils.omlx_client import CONNECTION_ARGUMENTS, OmlxError, connect, said
 from ansible.module_utils.omlx_download import Download
 from ansible.module_utils.omlx_install import discover
-from ansible.module_utils.omlx_serving import SERVED_TYPE, change, check_type, choose, load_model, quantised
+from ansible.module_utils.omlx_serving import (
+    SERVED_TYPE,
+    change,
+    check_kind,
+    check_type,
+    check_version,
+    choose,
+    load_model,
+    quantised,
+)
 
 
 def main():
@@ -78,7 +89,7 @@ def main():
     try:
         result = absent(module) if module.params["state"] == "absent" else present(module)
     except OmlxError as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=said(module, error))
     module.exit_json(**result)
 
 
@@ -87,6 +98,8 @@ def present(module):
     params = module.params
     client = connect(params)
     found = choose(client.models(), params["repo"], params["model"])
+    if found is not None:
+        check_kind(client, found)
     result = {
         "changed": False,
         "model": found["id"] if found else "",
@@ -135,6 +148,7 @@ def fetch(module, client, result):
     params = module.params
     repo = params["repo"]
     result["changed"] = not params["task_id"]
+    check_version(client)
     if module.check_mode:
         result.update(
             model=repo.rpartition("/")[2], progress="would download {0} (about 1.5 GB)".format(repo)
@@ -157,10 +171,11 @@ def fetch(module, client, result):
 def serve(module, client, found, result):
     """Type, pin and memory, in that order: what can't be served is not pinned."""
     if quantised(found):
-        module.warn(
+        sentence = (
             "{0} is a quantised copy: its vectors differ a little from DigUp's, so searches rank a little "
-            "worse. The original is google/embeddinggemma-2".format(found["id"])
+            "worse. The original is google/embeddinggemma-2"
         )
+        module.warn(said(module, sentence.format(found["id"])))
     override = found.get("model_type") != SERVED_TYPE
     pin = not found.get("pinned")
     load = not found.get("loaded") or override
@@ -171,7 +186,9 @@ def serve(module, client, found, result):
     if override:
         change(client, model_id, {"model_type_override": SERVED_TYPE})
     try:
-        load_model(client, model_id, module.params["load_seconds"], module.warn)
+        missing = load_model(client, model_id, module.params["load_seconds"])
+        if missing:
+            module.warn(said(module, "oMLX could not load again: {0}".format(", ".join(missing))))
         check_type(client, model_id)
     except OmlxError:
         if override:

@@ -11,6 +11,7 @@ description:
   - Checks that the server refuses without a key and with a wrong one, that a vector has 768 finite values,
     and that a text alone and the same text in a mixed batch get the same vector.
 options:
+  host: {description: Inventory name of this host; sentences begin with it., type: str, required: true}
   urls:
     description: Base URLs, tried in order; the first that answers is tested.
     type: list
@@ -28,6 +29,7 @@ author: [hermes-digup]
 EXAMPLES = r"""
 - name: Prove it from here
   omlx_proof:
+    host: raspberrypi
     urls: [http://mac-mini.example.ts.net:8000]
     api_key: "{{ key }}"
     model: embeddinggemma-2
@@ -45,7 +47,7 @@ import secrets
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.omlx_client import OmlxAwayError, OmlxError, OmlxRefusedError, exchange
+from ansible.module_utils.omlx_client import OmlxAwayError, OmlxError, OmlxRefusedError, exchange, said
 
 DIMENSIONS = 768
 AGREEMENT = 0.999
@@ -61,6 +63,7 @@ TEXTS = (
 def main():
     module = AnsibleModule(
         argument_spec={
+            "host": {"type": "str", "required": True},
             "urls": {"type": "list", "elements": "str", "required": True},
             "api_key": {"type": "str", "required": True, "no_log": True},
             "model": {"type": "str", "required": True},
@@ -69,9 +72,9 @@ def main():
         supports_check_mode=True,
     )
     try:
-        result = prove(**module.params)
+        result = prove(**{name: value for name, value in module.params.items() if name != "host"})
     except OmlxError as error:
-        module.fail_json(msg=str(error).replace(module.params["api_key"], "[hidden]"))
+        module.fail_json(msg=said(module, error).replace(module.params["api_key"], "[hidden]"))
     module.exit_json(changed=False, **result)
 
 
@@ -104,8 +107,8 @@ def first_answering(urls):
             pass
         silent.append(url)
     raise OmlxAwayError(
-        "No model server answers at {0}. Is oMLX running, exposed (omlx_server_expose: all), and not "
-        "held back by a firewall?".format(" or ".join(silent) or "any address (none is given)")
+        "No model server answers at {0}. Start oMLX there, expose it (omlx_server_expose: all), let "
+        "it through the firewall, then run this again".format(" or ".join(silent) or "any address")
     )
 
 
@@ -140,13 +143,17 @@ def vectors(url, key, model, texts, timeout):
     rows = answer.body.get("data") if isinstance(answer.body, dict) else None
     if answer.status != 200 or not isinstance(rows, list):
         raise OmlxError(
-            "{0} gave no vector with the model {1}: HTTP {2} {3}".format(
+            "{0} gave no vector with {1}: HTTP {2} {3}. Look at {0}/admin, then run this again".format(
                 url, model, answer.status, answer.detail or "(empty or broken answer)"
             )
         )
     by_index = {row.get("index"): row.get("embedding") for row in rows if isinstance(row, dict)}
     if len(rows) != len(texts) or sorted(by_index, key=str) != sorted(range(len(texts)), key=str):
-        raise OmlxError("{0} gave {1} vectors for {2} texts".format(url, len(rows), len(texts)))
+        raise OmlxError(
+            "{0} gave {1} vectors for {2} texts. Restart oMLX, then run this again".format(
+                url, len(rows), len(texts)
+            )
+        )
     return [unit(url, by_index[number]) for number in range(len(texts))]
 
 
@@ -155,13 +162,17 @@ def unit(url, values):
     if not isinstance(values, list) or len(values) != DIMENSIONS:
         size = len(values) if isinstance(values, list) else "no"
         raise OmlxError(
-            "{0} gave a vector with {1} values, not {2}: wrong model".format(url, size, DIMENSIONS)
+            "{0} gave a vector with {1} values, not {2}: wrong model. Set omlx_server_model to an "
+            "EmbeddingGemma 2, then run this again".format(url, size, DIMENSIONS)
         )
     if not all(isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in values):
-        raise OmlxError("{0} gave a vector with values that are no finite numbers. Restart oMLX".format(url))
+        raise OmlxError(
+            "{0} gave a vector with values that are no finite numbers. Restart oMLX, then run this "
+            "again".format(url)
+        )
     length = math.sqrt(sum(v * v for v in values))
     if length < 1e-6:
-        raise OmlxError("{0} gave a vector of zeros. Restart oMLX".format(url))
+        raise OmlxError("{0} gave a vector of zeros. Restart oMLX, then run this again".format(url))
     return [v / length for v in values]
 
 

@@ -13,6 +13,7 @@ description:
     really bound.
   - O(expose=none) leaves the listening address alone.
 options:
+  host: {description: Inventory name of this host; sentences begin with it., type: str, required: true}
   home: {description: Home folder of the user who runs oMLX., type: str, required: true}
   base_dir: {description: oMLX's base folder; found if empty., type: str, default: ""}
   port: {description: oMLX's port; found if 0., type: int, default: 0}
@@ -36,6 +37,7 @@ author: [hermes-digup]
 EXAMPLES = r"""
 - name: Listen on the tailnet
   omlx_settings:
+    host: mac-mini
     home: /Users/me
     expose: all
     agent_urls: [mac-mini.example.ts.net]
@@ -47,6 +49,10 @@ base_url: {description: Its address on this Mac., type: str, returned: always}
 port: {description: Its port., type: int, returned: always}
 version: {description: Its version., type: str, returned: when running}
 short_main_key: {description: Whether its main key is easily guessed., type: bool, returned: when running}
+open_to:
+  description: Its addresses on local networks, where everybody can try main keys.
+  type: list
+  returned: when running
 restarted: {description: Whether it was (or would be) restarted., type: bool, returned: always}
 agent_urls: {description: The base URLs for the agents., type: list, returned: always}
 """
@@ -58,10 +64,11 @@ from ansible.module_utils.omlx_client import (
     OmlxError,
     OmlxRefusedError,
     first_answering,
+    said,
     wait_for,
 )
 from ansible.module_utils.omlx_install import base_url, discover, program
-from ansible.module_utils.omlx_reach import as_url, listens_everywhere, reach, serves_the_network
+from ansible.module_utils.omlx_reach import as_url, listens_everywhere, open_to, reach, serves_the_network
 from ansible.module_utils.omlx_restart import loaded_models, reload_models, restart, wait_for_idle
 
 LONG_KEY = 16
@@ -85,7 +92,7 @@ def main():
     try:
         result = converge(module)
     except OmlxError as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=said(module, error))
     module.exit_json(**result)
 
 
@@ -117,6 +124,7 @@ def converge(module):
     result.update(running=True, base_url=client.base_url, version=client.version())
     # Looked up again: a first start may have written it just now.
     result["short_main_key"] = len(find(params).main_key) < LONG_KEY
+    result["open_to"] = open_to(install.port)
     if params["expose"] == "all":
         expose(module, client, result)
     return result
@@ -168,11 +176,17 @@ def run(module, command, what):
     try:
         code, out, err = module.run_command(command, handle_exceptions=False)
     except OSError as error:
-        raise OmlxError("Could not {0} oMLX: `{1}`: {2}".format(what, " ".join(command), error)) from error
+        raise OmlxError(
+            "could not {0} oMLX: `{1}`: {2}. Do that by hand, then run this again".format(
+                what, " ".join(command), error
+            )
+        ) from error
     if code != 0:
         words = (err.strip() or out.strip() or "no message").splitlines()[-1][:300]
         raise OmlxError(
-            "Could not {0} oMLX: `{1}` ended with {2}: {3}".format(what, " ".join(command), code, words)
+            "could not {0} oMLX: `{1}` ended with {2}: {3}. Do that by hand, then run this again".format(
+                what, " ".join(command), code, words
+            )
         )
 
 
@@ -242,7 +256,7 @@ def restart_with_models(module, client):
     restart(client, lambda argv, what: run(module, argv, what), command, params["timeout_seconds"])
     missing = reload_models(client, wanted)
     if missing:
-        module.warn("After its restart oMLX could not load again: {0}".format(", ".join(missing)))
+        module.warn(said(module, "oMLX could not load again: {0}".format(", ".join(missing))))
 
 
 def prove(module, client, urls, wait):
@@ -262,9 +276,9 @@ def prove(module, client, urls, wait):
         )
     for url, state in sorted(states.items()):
         if state == "unknown":
-            module.warn("This Mac does not know the name in {0}; only the agent can prove it".format(url))
+            module.warn(said(module, "does not know the name in {0}; only an agent can prove it".format(url)))
         elif state == "refused":
-            module.warn("oMLX does not answer at {0}, but at another of its addresses".format(url))
+            module.warn(said(module, "oMLX is silent at {0}, but not at another of its URLs".format(url)))
 
 
 if __name__ == "__main__":

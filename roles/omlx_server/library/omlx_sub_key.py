@@ -10,6 +10,7 @@ description:
   - oMLX knows sub keys by value and does not keep their names unique; a key of ours is one with our O(name).
   - The key is returned, so tasks that use this module need C(no_log).
 options:
+  host: {description: Inventory name of this host; sentences begin with it., type: str, required: true}
   home: {description: Home folder of the user who runs oMLX., type: str, required: true}
   base_dir: {description: oMLX's base folder; found if empty., type: str, default: ""}
   port: {description: oMLX's port; found if 0., type: int, default: 0}
@@ -34,6 +35,7 @@ EXAMPLES = r"""
 - name: Ask the model server for its key
   delegate_to: mac-mini
   omlx_sub_key:
+    host: mac-mini
     home: /Users/me
   register: issued
   no_log: true
@@ -50,7 +52,7 @@ count: {description: How many keys bear our name afterwards., type: int, returne
 import secrets
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.omlx_client import CONNECTION_ARGUMENTS, OmlxError, connect
+from ansible.module_utils.omlx_client import CONNECTION_ARGUMENTS, OmlxError, connect, said
 from ansible.module_utils.omlx_install import discover
 
 _SUB_KEYS = "/admin/api/sub-keys"
@@ -69,7 +71,7 @@ def main():
     try:
         result = {"present": present, "rotated": rotated, "absent": absent}[module.params["state"]](module)
     except OmlxError as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=said(module, error))
     module.exit_json(**result)
 
 
@@ -82,10 +84,8 @@ def present(module):
         return answer(module, keys, [make(module, client)])
     if not params["keep"]:
         if len(keys) > 1:
-            module.warn(
-                "oMLX has {0} sub keys named {1}; the oldest is used. playbooks/rotate_key.yml leaves "
-                "one".format(len(keys), params["name"])
-            )
+            sentence = "oMLX has {0} sub keys named {1}; the oldest is used. Run playbooks/rotate_key.yml"
+            module.warn(said(module, sentence.format(len(keys), params["name"])))
         return answer(module, keys, keys)
     if params["keep"] not in keys:
         raise OmlxError(
@@ -128,7 +128,10 @@ def make(module, client):
     key = secrets.token_hex(32)
     client.call("POST", _SUB_KEYS, {"key": key, "name": module.params["name"]}, what="create a sub key")
     if key not in [entry["key"] for entry in client.sub_keys(module.params["name"])]:
-        raise OmlxError("oMLX at {0} said it made a sub key but does not list it".format(client.base_url))
+        raise OmlxError(
+            "oMLX at {0} said it made a sub key but does not list it. Look at {0}/admin, then run this "
+            "again".format(client.base_url)
+        )
     return key
 
 
@@ -139,7 +142,7 @@ def delete(module, client, key):
     result = client.ask("DELETE", _SUB_KEYS, {"key": key})
     if result.status not in (200, 404):
         raise OmlxError(
-            "oMLX at {0} did not delete the sub key {1}: HTTP {2} {3}".format(
+            "oMLX at {0} did not delete the sub key {1}: HTTP {2} {3}. Delete it in {0}/admin".format(
                 client.base_url, module.params["name"], result.status, client.redacted(result.detail, key)
             )
         )

@@ -18,6 +18,7 @@ from ansible.module_utils.omlx_install import discover, loopback_urls
 from ansible.module_utils.urls import Request
 
 CONNECTION_ARGUMENTS = {
+    "host": {"type": "str", "required": True},
     "home": {"type": "str", "required": True},
     "base_dir": {"type": "str", "default": ""},
     "port": {"type": "int", "default": 0},
@@ -44,6 +45,11 @@ class OmlxRefusedError(OmlxError):
         super().__init__(message)
         self.status = status
         self.detail = detail
+
+
+def said(module, sentence):
+    """A sentence for a person, who may be looking at several hosts: it begins with this one's name."""
+    return "{0}: {1}".format(module.params["host"], sentence)
 
 
 class Answer:
@@ -91,12 +97,18 @@ def exchange(url, method="GET", body=None, headers=None, timeout=10):
     except urllib.error.HTTPError as error:
         response = error
     except (OSError, HTTPException, ValueError) as error:
-        raise OmlxAwayError("{0} does not answer ({1})".format(url, _reason(error))) from error
+        raise OmlxAwayError(
+            "{0} does not answer ({1}). Start oMLX there, then run this again".format(url, _reason(error))
+        ) from error
     try:
         with response:
             raw = response.read(_MAX_ANSWER_BYTES)
     except (OSError, HTTPException) as error:
-        raise OmlxAwayError("{0} broke off its answer ({1})".format(url, _reason(error))) from error
+        raise OmlxAwayError(
+            "{0} broke off its answer ({1}). Look at oMLX there, then run this again".format(
+                url, _reason(error)
+            )
+        ) from error
     cookie = (response.headers.get("Set-Cookie") or "").split(";")[0]
     return Answer(response.getcode() or response.code, _decoded(raw), cookie)
 
@@ -207,10 +219,10 @@ class OmlxClient:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _refused(self, what, answer):
-        text = "oMLX at {0} could not {1}: HTTP {2} {3}".format(
+        text = "oMLX at {0} could not {1}: HTTP {2} {3}. Look at {0}/admin, then run this again".format(
             self.base_url, what, answer.status, self.redacted(answer.detail or "(no reason given)")
         )
-        return OmlxRefusedError(text.strip(), answer.status, answer.detail)
+        return OmlxRefusedError(text, answer.status, answer.detail)
 
     def redacted(self, text, *more):
         """`text` without the main key, the session and the given secrets."""

@@ -101,9 +101,10 @@ def program(home, kind, environ=None):
             return [str(tool), kind]
     if kind == "start" and Path("/Applications/oMLX.app").is_dir() and os.access("/usr/bin/open", os.X_OK):
         return ["/usr/bin/open", "-gj", "-a", "oMLX"]
-    for folder in (Path("/opt/homebrew/bin"), Path("/usr/local/bin")):
-        brew = folder / "brew"
-        if os.access(brew, os.X_OK) and (folder / "omlx").exists():
+    own = (os.environ if environ is None else environ).get("HOMEBREW_PREFIX")
+    for prefix in filter(None, (own, "/opt/homebrew", "/usr/local")):
+        brew, formula = Path(prefix) / "bin" / "brew", Path(prefix) / "bin" / "omlx"
+        if os.access(brew, os.X_OK) and formula.exists():
             return [str(brew), "services", kind, "omlx"]
     return []
 

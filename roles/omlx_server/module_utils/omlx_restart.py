@@ -64,7 +64,7 @@ def restart(client, run, command, seconds):
         run(command, "restart")
     elif answer is not None and answer.status not in (200, 202):
         raise OmlxRefusedError(
-            "oMLX at {0} refused to restart: HTTP {1} {2}".format(
+            "oMLX at {0} refused to restart: HTTP {1} {2}. Restart it by hand, then run this again".format(
                 client.base_url, answer.status, client.redacted(answer.detail)
             ),
             answer.status,

@@ -15,6 +15,8 @@ _QUANTISED = re.compile(
 # Even squeezed to 4 bits it is larger: a smaller one is the rest of a download that was cut off.
 _SMALLEST_BYTES = 200_000_000
 _REMEMBERED = "previous load failure"
+# Seen to take it for a vision model and to fail to load it.
+_TOO_OLD = (0, 4, 5)
 
 
 def choose(models, repo, wanted):
@@ -57,59 +59,85 @@ def change(client, model_id, settings):
     )
 
 
-def load_model(client, model_id, seconds, warn):
+def load_model(client, model_id, seconds):
     """Load it, joining a load that already runs, and forgetting one earlier failure.
 
+    Returns the ids of other models that this has unloaded and that could not be loaded again.
     Raises: OmlxError saying that this oMLX can't serve it, or that memory is short.
     """
-    answer = _ask_to_load(client, model_id, seconds)
+    missing = []
+    answer = _settled_load(client, model_id, seconds)
     if _REMEMBERED in answer.detail:
         # The one way to make oMLX forget a failure unloads every model, so what others use is loaded again.
         wanted = loaded_models(client)
         client.call("POST", "/admin/api/reload", timeout=seconds, what="look for its models anew")
         missing = reload_models(client, wanted)
-        if missing:
-            warn("oMLX could not load again: {0}".format(", ".join(missing)))
-        answer = _ask_to_load(client, model_id, seconds)
-    if answer.status == 409:
-        loaded = wait_for(lambda: (client.model(model_id) or {}).get("loaded"), seconds, every=2)
-        if loaded:
-            return
-    if answer.status not in (200, 202):
+        answer = _settled_load(client, model_id, seconds)
+    if answer.status != 200:
         raise OmlxError(_load_failure(client, model_id, answer))
+    return missing
 
 
-def _ask_to_load(client, model_id, seconds):
-    """One request to load; it blocks while the weights are read."""
-    return client.ask("POST", model_path(model_id, "load"), timeout=seconds)
+def _settled_load(client, model_id, seconds):
+    """The answer to a request to load, which blocks; repeated while somebody else loads or unloads it."""
+    answers = []
+
+    def settled():
+        answers.append(client.ask("POST", model_path(model_id, "load"), timeout=seconds))
+        return answers[-1].status not in (202, 409) or _REMEMBERED in answers[-1].detail
+
+    wait_for(settled, seconds, every=1)
+    return answers[-1]
 
 
 def _load_failure(client, model_id, answer):
     """One sentence for a model that can't be loaded."""
     reason = client.redacted(answer.detail or "no reason given")
     low = reason.lower()
-    if "not supported" in low or "unsupported" in low or "model type" in low:
-        return (
-            "oMLX {0} cannot serve {1} ({2}). Update oMLX to a version that knows EmbeddingGemma 2, then run "
-            "this again".format(client.version() or "(version unknown)", model_id, reason)
-        )
+    if any(words in low for words in ("not supported", "unsupported", "model type", _REMEMBERED)):
+        return _unserved(client.version(), model_id, reason)
     if answer.status == 507 or "memory" in low:
         return (
             "oMLX has no room in memory for {0} ({1}). Unload a model in {2}/admin or raise its memory "
             "limit, then run this again".format(model_id, reason, client.base_url)
         )
-    return "oMLX could not load {0}: HTTP {1} {2}. Look at {3}/admin".format(
+    return "oMLX could not load {0}: HTTP {1} {2}. Look at {3}/admin, then run this again".format(
         model_id, answer.status, reason, client.base_url
     )
+
+
+def check_version(client):
+    """Raises: OmlxError, before 1.5 GB are fetched, for a version that was seen not to serve the model."""
+    version = client.version()
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+    if numbers and numbers <= _TOO_OLD:
+        raise OmlxError(_unserved(version, "EmbeddingGemma 2", "known of 0.4.5 and older"))
+
+
+def check_kind(client, model):
+    """Raises: OmlxError if a model of another kind stands behind the name."""
+    kind = model.get("config_model_type")
+    if kind and kind != CONFIG_TYPE:
+        raise OmlxError(
+            "the model {0} in oMLX is of the kind {1}, not an EmbeddingGemma 2. Remove it or give it another "
+            "name in {2}/admin (Models), or set omlx_server_model, then run this again".format(
+                model["id"], kind, client.base_url
+            )
+        )
 
 
 def check_type(client, model_id):
     """Raises: OmlxError unless the server serves it as an embedding model."""
     now = client.model(model_id) or {}
     if now.get("model_type") != SERVED_TYPE:
-        raise OmlxError(
-            "oMLX {0} serves {1} as {2}, not as an embedding model. Update oMLX to a version that knows "
-            "EmbeddingGemma 2, then run this again".format(
-                client.version() or "(version unknown)", model_id, now.get("model_type") or "unknown"
-            )
+        kind = now.get("model_type") or "unknown"
+        raise OmlxError(_unserved(client.version(), model_id, "it takes it for " + kind))
+
+
+def _unserved(version, model_id, reason):
+    return (
+        "oMLX {0} cannot serve {1} ({2}). Install a release of October 2026 or later (the app's own update, "
+        "brew upgrade omlx, or https://github.com/jundot/omlx/releases), then run this again".format(
+            version or "(version unknown)", model_id, reason
         )
+    )

@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -383,10 +385,11 @@ def test_embedding_errors_have_the_public_shape(
 
 
 def test_health_is_open_and_says_loading_at_first(tmp_path: Path) -> None:
-    with OmlxDouble(tmp_path, personality=Personality(loading_s=0.3), api_key=MAIN) as server:
+    with OmlxDouble(tmp_path, personality=Personality(loading_s=60), api_key=MAIN) as server:
         with public(server, None) as client:
             first = client.get("/health")
             assert (first.status_code, first.json()["status"]) == (503, "loading")
+        server.personality = QUICK
         eventually(lambda: answers(f"{server.url}/health"))
 
 
@@ -426,3 +429,75 @@ def test_the_command_starts_one_that_keeps_its_key_and_ends_when_told(tmp_path: 
 
     assert keys[0] == keys[1]
     assert len(keys[0]) > 20
+
+
+def test_a_model_that_loads_is_shown_and_refused_to_others_meanwhile(tmp_path: Path) -> None:
+    slow = Personality(load_s=60)
+    with OmlxDouble(tmp_path, personality=slow, api_key=MAIN) as server, public(server) as client:
+        server.add_model(GEMMA)
+        client.post("/admin/api/login", json={"api_key": MAIN})
+        path = "/admin/api/models/embeddinggemma-2"
+        with public(server) as other, ThreadPoolExecutor(1) as thread:
+            loading = thread.submit(other.post, f"{path}/load")
+            eventually(lambda: client.get("/admin/api/models").json()["models"][0]["is_loading"])
+
+            assert client.post(f"{path}/load").status_code == 409
+            assert client.post(f"{path}/unload").status_code == 409
+            with server.state.lock:
+                server.state.loading.clear()
+                server.state.lock.notify_all()
+            assert loading.result().status_code == 200
+        assert client.post(f"{path}/load").json()["message"] == "Already loaded: embeddinggemma-2"
+
+
+@pytest.mark.parametrize(("strict", "status"), [(True, 202), (False, 200)])
+def test_a_newer_server_unloads_a_busy_model_later(tmp_path: Path, strict: bool, status: int) -> None:
+    with OmlxDouble(tmp_path, personality=Personality(strict=strict), api_key=MAIN) as server:
+        server.add_model(GEMMA)
+        server.state.load("embeddinggemma-2")
+        with public(server) as client, server.state.in_use("embeddinggemma-2"):
+            assert client.post("/v1/models/embeddinggemma-2/unload").status_code == status
+            assert server.state.loaded == ({"embeddinggemma-2"} if strict else set())
+        assert server.state.loaded == set()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"), [({"cut_off": True}, "Connection broken"), ({"disk_full": True}, "No space left")]
+)
+def test_a_download_that_failed_in_the_middle_goes_on_from_there(
+    tmp_path: Path, trouble: dict[str, bool], words: str
+) -> None:
+    personality = Personality(download_s=0.1, **trouble)
+    with OmlxDouble(tmp_path, personality=personality, api_key=MAIN) as server, public(server) as client:
+        client.post("/admin/api/login", json={"api_key": MAIN})
+        task = client.post("/admin/api/hf/download", json={"repo_id": GEMMA}).json()["task"]
+        eventually(lambda: words in tasks(client)[0]["error"])
+        server.state.personality = QUICK
+
+        client.post(f"/admin/api/hf/retry/{task['task_id']}", json={}).raise_for_status()
+
+        eventually(lambda: tasks(client)[0]["downloaded_size"] > 0)
+        assert tasks(client)[0]["progress"] > 50
+        eventually(lambda: tasks(client)[0]["status"] == "completed")
+
+
+def test_a_restart_ends_a_download(tmp_path: Path) -> None:
+    with OmlxDouble(tmp_path, personality=Personality(download_s=20, downtime_s=0.0)) as server:
+        server.state.download(GEMMA, "")
+        eventually(lambda: (tmp_path / "models" / GEMMA).exists())
+        ended = server.state.tasks[0]
+
+        server.restart()
+
+        eventually(lambda: ended.task_id not in [thread.name for thread in threading.enumerate()])
+        assert (ended.status, server.state.models, server.state.tasks) == ("downloading", {}, [])
+
+
+def test_a_pin_that_cannot_be_loaded_at_the_start_is_a_remembered_failure(tmp_path: Path) -> None:
+    with OmlxDouble(tmp_path, personality=Personality(old=True), api_key=MAIN) as server:
+        server.add_model(GEMMA)
+        server.state.model_settings["embeddinggemma-2"] = {"is_pinned": True}
+        server.state.discover(unload=True)
+
+        with public(server) as client:
+            assert client.post("/v1/models/embeddinggemma-2/load").status_code == 409

@@ -9,6 +9,7 @@ from typing import Any
 from tests.doubles.omlx import OmlxDouble
 from tests.doubles.omlx_state import Personality
 
+HOST = "mac-mini"
 MAIN_KEY = "main-key-of-the-tests"
 
 
@@ -24,13 +25,13 @@ class Mac:
         return self.home / ".config" / "hermes-digup" / "model-server.json"
 
     def settings(self, **arguments: Any) -> dict[str, Any]:
-        return self._call("omlx_settings", home=str(self.home), timeout_seconds=20, **arguments)
+        return self._call("omlx_settings", host=HOST, home=str(self.home), timeout_seconds=20, **arguments)
 
     def model(self, **arguments: Any) -> dict[str, Any]:
-        return self._call("omlx_model", home=str(self.home), note=str(self.note), **arguments)
+        return self._call("omlx_model", host=HOST, home=str(self.home), note=str(self.note), **arguments)
 
     def sub_key(self, **arguments: Any) -> dict[str, Any]:
-        return self._call("omlx_sub_key", home=str(self.home), **arguments)
+        return self._call("omlx_sub_key", host=HOST, home=str(self.home), **arguments)
 
     def written(self) -> list[tuple[str, str]]:
         """What was asked of the server so far, without reading and logging in."""

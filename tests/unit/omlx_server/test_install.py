@@ -102,3 +102,13 @@ def test_the_apps_own_command_restarts_it(tmp_path: Path) -> None:
 
 def test_without_app_and_homebrew_there_is_no_command(tmp_path: Path) -> None:
     assert omlx_install.program(str(tmp_path), "restart") == []
+
+
+def test_homebrews_own_folder_is_looked_in_last(tmp_path: Path) -> None:
+    brew = tmp_path / "brewed" / "bin" / "brew"
+    brew.parent.mkdir(parents=True)
+    brew.touch(mode=0o755)
+    environ = {"HOMEBREW_PREFIX": str(tmp_path / "brewed")}
+    assert omlx_install.program(str(tmp_path), "start", environ) == []
+    brew.with_name("omlx").touch()
+    assert omlx_install.program(str(tmp_path), "start", environ) == [str(brew), "services", "start", "omlx"]

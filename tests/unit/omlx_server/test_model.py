@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils import omlx_download, omlx_serving
-from tests.doubles.omlx_state import Refused, Task
+from tests.doubles.omlx_downloads import Refused, Task
 from tests.unit.omlx_server.rig import MAIN_KEY, Mac
 
 MacMaker = Callable[..., Mac]
@@ -163,7 +163,7 @@ def test_an_old_server_is_told_apart_and_left_as_it_was(mac: MacMaker) -> None:
     one = with_model(mac(old=True))
     failed = one.model()
     assert failed["failed"] and "oMLX 0.4.5.dev1 cannot serve embeddinggemma-2" in failed["msg"]
-    assert "Update oMLX" in failed["msg"]
+    assert "Install a release of October 2026" in failed["msg"]
     assert one.omlx.state.type_of(MODEL) == "vlm" and not one.omlx.state.pinned(MODEL)
     assert not one.note.exists()
 

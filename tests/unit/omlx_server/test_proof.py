@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.omlx_server.rig import Mac
+from tests.unit.omlx_server.rig import HOST, Mac
 
 MacMaker = Callable[..., Mac]
 KEY = "sub-key-of-the-tests"
@@ -27,7 +27,7 @@ def one(mac: MacMaker) -> Mac:
 def prove(one: Mac, call: Callable[..., dict[str, Any]]) -> Prove:
     def run(**arguments: Any) -> dict[str, Any]:
         given = {"urls": [one.omlx.url], "api_key": KEY, "model": "embeddinggemma-2", "timeout_seconds": 10}
-        result = call("omlx_proof", **{**given, **arguments})
+        result = call("omlx_proof", host=HOST, **{**given, **arguments})
         result.pop("invocation", None)
         assert given["api_key"] not in json.dumps(result)
         return result

@@ -10,7 +10,7 @@ from typing import Any
 import omlx_settings
 import pytest
 from ansible.module_utils import omlx_client, omlx_reach, omlx_restart
-from tests.doubles.omlx_state import Task
+from tests.doubles.omlx_downloads import Task
 from tests.unit.omlx_server.rig import MAIN_KEY, Mac
 
 SELF = "127.0.0.2"  # stands for the Mac's own tailnet address: bound by 0.0.0.0, not by 127.0.0.1
