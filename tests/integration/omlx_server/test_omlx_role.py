@@ -1,179 +1,131 @@
-"""The whole role, run by Ansible against an oMLX double: first and second run, check mode, absent, logs."""
+"""The whole role, run by Ansible against every kind of oMLX: set up, again, check, doctor, absent, logs."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
-from tests.doubles.omlx import OmlxDouble
-from tests.doubles.omlx_state import Personality
+from tests.integration.omlx_server.rig import OTHER_KEY, SELF, TOKEN
 
-ROOT = Path(__file__).parents[3]
-SELF = "127.0.0.2"  # bound by 0.0.0.0, not by 127.0.0.1: stands for the Mac's own tailnet address
-SECRETS = {"main": "main-key-dummy-7f3a", "token": "hf_good-dummy-9c1b", "other": "other-key-dummy-5d2e"}
-HIDDEN = (*SECRETS.values(), "omlx_admin_session=")
-PLAY = [
-    {"hosts": "mac", "gather_subset": ["!all", "!min", "env"], "roles": ["omlx_server"]},
-    {
-        "hosts": "pi",
-        "gather_facts": False,
-        "tasks": [
-            {
-                "ansible.builtin.include_role": {"name": "omlx_server", "tasks_from": "key"},
-                "vars": {"omlx_server_key_host": "mac"},
-            }
-        ],
-    },
-]
+pytestmark = pytest.mark.timeout(1800)  # the first test tells the whole story
+SERVED = ("strict", "app", "homebrew", "by_hand")
+FOLDER = "omlx_server : Hand on | Make the settings folder"  # made by then if there was something to note
+WAIT = "omlx_server : Model | Wait for the download"
 
 
-class Site:
-    """A model server and an agent on this machine, and the role run for them."""
+def test_only_the_one_that_cannot_serve_the_model_fails_and_says_which_to_install(
+    story: SimpleNamespace,
+) -> None:
+    for ran in (story.bare, story.first, story.second, story.check):
+        failures = ran.failures()
+        assert set(failures) == {"old"}, ran.text[-6000:]
+        sentence = failures["old"]
+        assert sentence.startswith("'old: oMLX 0.4.5.dev1 cannot serve EmbeddingGemma 2 ("), sentence
+        assert "Install a release of October 2026 or later" in sentence
+        assert sentence.rstrip("'").endswith("run this again")
+    old = story.macs["old"].omlx
+    assert old.state.models.keys() == {"tiny-chat"} and story.keys["old"] == []
 
-    def __init__(self, folder: Path, personality: Personality) -> None:
-        self.folder, self.home = folder, folder / "home"
-        self.omlx = OmlxDouble(self.home / ".omlx", personality=personality, api_key=SECRETS["main"])
-        self.log = ""
-        (folder / "play.yml").write_text(json.dumps(PLAY))
-        self.variables: dict[str, Any] = {
-            "omlx_server_home": str(self.home),
-            "omlx_server_agent_urls": [SELF],
-            "omlx_server_prove_from": ["pi"],
-            "omlx_server_hf_token": SECRETS["token"],
-            "omlx_server_progress_seconds": 1,
+
+def test_check_mode_on_a_bare_mac_tells_what_will_change_and_changes_nothing(story: SimpleNamespace) -> None:
+    assert story.after_bare == story.before
+    for name in SERVED:
+        assert story.bare.changed(name) - {FOLDER} == story.first.changed(name) - {FOLDER, WAIT}, name
+        assert len(story.bare.changed(name)) == 5, name
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_the_first_run_exposes_pins_loads_and_hands_on_a_key(story: SimpleNamespace, name: str) -> None:
+    mac, settings = story.macs[name], json.loads(story.set_up[name]["settings.json"])
+    assert settings["server"]["host"] == "0.0.0.0"
+    assert json.loads(story.set_up[name]["model_settings.json"])["models"][mac.gemma] == {"is_pinned": True}
+    assert story.loaded[name] >= {mac.gemma} | ({"tiny-chat"} if name != "strict" else set())
+    (key,) = story.keys[name]
+    assert f"DIGUP_EMBED_API_KEY={key}\n" in story.env[name]
+    assert f"DIGUP_EMBED_URL=http://{SELF}:" in story.env[name]
+    assert f"DIGUP_EMBED_MODEL={mac.gemma}\n" in story.env[name]
+
+
+def test_a_second_run_and_check_mode_after_it_change_nothing(story: SimpleNamespace) -> None:
+    for ran in (story.second, story.check):
+        assert sum(map(int, re.findall(r"changed=(\d+)", ran.text))) == 0, ran.text
+    assert story.after_check == story.set_up
+
+
+def test_a_person_sees_how_far_the_download_is_while_it_runs_and_it_survives_a_restart(
+    story: SimpleNamespace,
+) -> None:
+    text, states = story.progress[0]
+    assert re.match(r"\d+ MB of 1\.5 GB \(\d+ %\), also shown by http://127\.0\.0\.1:\d+/admin$", text)
+    assert states == ["downloading"], "it was told only afterwards"
+    assert story.macs["strict"].omlx.requests.count(("POST", "/admin/api/hf/download")) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "level", "words"),
+    [
+        ("strict", "address for the agents", "WARN", "is not listened to | ansible-playbook site.yml"),
+        ("strict", "admin login", "OK", "not open on the local network"),
+        ("strict", "sub key", "FAIL", "hermes-digup: 0 | ansible-playbook site.yml"),
+        ("app", "oMLX", "FAIL", "does not check keys"),
+        ("homebrew", "oMLX", "OK", "version 0.7.0"),
+        ("homebrew", "model", "WARN", "not pinned, not in memory | ansible-playbook site.yml"),
+        ("homebrew", "vectors", "OK", "768 values"),
+        ("homebrew", "file for the agents", "OK", "0600"),
+        ("by_hand", "model", "FAIL", "is of the kind llama, not an EmbeddingGemma 2"),
+        ("by_hand", "vectors", "SKIP", "not asked"),
+        ("old", "oMLX", "FAIL", "does not answer on port"),
+        ("old", "file for the agents", "FAIL", "is missing"),
+    ],
+)
+def test_each_fault_has_its_row(
+    story: SimpleNamespace, name: str, check: str, level: str, words: str
+) -> None:
+    row = story.macs[name].rows()[check]
+    assert row[0] == level and words in row[1], row
+
+
+def test_verify_changes_nothing_on_any_mac(story: SimpleNamespace) -> None:
+    assert story.verify.code == 0, story.verify.text[-6000:]
+    for name in story.macs:
+        assert not [task for task in story.verify.changed(name) if "Verify |" in task]
+
+
+def test_an_agent_alone_gets_a_key_even_if_it_must_be_made(story: SimpleNamespace) -> None:
+    assert story.limited.code == 0, story.limited.text[-6000:]
+    assert story.limited.changed("pi -> strict") == {"omlx_server : Key | Find or make the sub key there"}
+
+
+def test_absent_in_check_mode_tells_the_truth_and_touches_nothing(story: SimpleNamespace) -> None:
+    assert story.after_absent_check == story.mended
+    for name in ("strict", "old"):
+        assert story.absent_check.changed(name) >= story.absent.changed(name) - {
+            "omlx_server : Absent | Remove it if it is empty"
         }
-
-    @property
-    def env_file(self) -> Path:
-        return self.home / ".config" / "hermes-digup" / "embedding-server.env"
-
-    def run(self, *options: str, state: str = "present") -> int:
-        """Run the play. Returns how many tasks changed something; the output is kept for the search."""
-        hosts = {"mac": {**self.variables, "omlx_server_state": state}, "pi": {}}
-        shared = {
-            "ansible_connection": "local",
-            "ansible_python_interpreter": sys.executable,
-            "project_root": str(ROOT),
-        }
-        inventory = self.folder / "hosts.json"
-        inventory.write_text(json.dumps({"all": {"vars": shared, "hosts": hosts}}))
-        program = str(Path(sys.executable).with_name("ansible-playbook"))
-        done = subprocess.run(
-            [program, "-vvv", "--diff", "-i", str(inventory), *options, str(self.folder / "play.yml")],
-            cwd=ROOT,
-            env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=280,
-        )
-        output = done.stdout + done.stderr
-        self.log += output
-        assert done.returncode == 0, output[-6000:]
-        return sum(map(int, re.findall(r"changed=(\d+)", output)))
-
-    def kept(self) -> dict[str, Any]:
-        """What in oMLX is none of our business."""
-        files = {name: json.loads((self.home / ".omlx" / name).read_text()) for name in FILES}
-        files["settings.json"]["server"].pop("host")
-        files["model_settings.json"]["models"].pop("embeddinggemma-2", None)
-        return files
+        assert story.absent_check.changed(name) <= story.absent.changed(name)
 
 
-FILES = ("settings.json", "model_settings.json")
+@pytest.mark.parametrize("name", ["strict", "app", "homebrew", "by_hand", "old"])
+def test_absent_leaves_everything_of_others_byte_for_byte(story: SimpleNamespace, name: str) -> None:
+    mac, expected = story.macs[name], {n: json.loads(text) for n, text in story.before[name].items()}
+    expected["settings.json"]["server"]["host"] = "0.0.0.0"  # others may use it by now
+    if name != "old":
+        expected["model_settings.json"]["models"][mac.gemma] = {"is_pinned": False}
+    assert mac.files() == {n: json.dumps(content, indent=2) for n, content in expected.items()}
+    assert not mac.ours.exists()
 
 
-@pytest.fixture
-def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
-    made = Site(tmp_path, Personality(download_s=12.0, downtime_s=0.8, **request.param))
-    made.omlx.add_sub_key(SECRETS["other"], "other")
-    made.omlx.add_model("mlx-community/tiny-chat", "llama")
-    made.omlx.state.model_settings["tiny-chat"] = {"is_pinned": False, "ttl_seconds": 60}
-    made.omlx.start()
-    made.omlx.state.load("tiny-chat")
-    yield made
-    made.omlx.stop()
+def test_absent_again_is_nothing(story: SimpleNamespace) -> None:
+    assert story.absent.code == 0, story.absent.text[-6000:]
+    assert story.absent_again.code == 0, story.absent_again.text[-6000:]
+    assert sum(map(int, re.findall(r"changed=(\d+)", story.absent_again.text))) == 0
 
 
-@pytest.fixture
-def _restarted_by_command(site: Site) -> Iterator[None]:
-    """Stands for Homebrew: a command outside, after which the server is another process."""
-    if site.omlx.personality.supervised:
-        yield
-        return
-    wish, over = site.folder / "restart", threading.Event()
-    site.variables["omlx_server_restart_command"] = ["/usr/bin/touch", str(wish)]
-
-    def watch() -> None:
-        while not over.wait(0.1):
-            if wish.exists():
-                wish.unlink()
-                site.omlx.restart()
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    yield
-    over.set()
-    watcher.join()
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("site", [{"strict": True}], indirect=True)
-def test_the_role_sets_up_once_tells_the_truth_and_takes_it_all_back(site: Site) -> None:
-    before = site.kept()
-    bare = site.run("--check", "--limit", "mac")
-    assert bare >= 5 and site.kept() == before and not site.env_file.exists()
-
-    assert site.run() >= 4
-    written = site.env_file.read_text()
-    key = re.search(r"^DIGUP_EMBED_API_KEY=([0-9a-f]{64})$", written, re.MULTILINE)
-    assert key and site.env_file.stat().st_mode & 0o777 == 0o600
-    assert f"DIGUP_EMBED_URL=http://{SELF}:" in written and "DIGUP_EMBED_MODEL=embeddinggemma-2\n" in written
-    assert "of 1.5 GB (" in site.log
-    assert site.omlx.state.loaded == {"tiny-chat", "embeddinggemma-2"}
-
-    assert site.run() == 0
-    assert site.run("--check", "--limit", "mac") == 0
-    assert site.run("--limit", "mac", state="absent") >= 3
-    assert not site.env_file.parent.exists() and not site.omlx.state.pinned("embeddinggemma-2")
-    assert site.run("--limit", "mac", state="absent") == 0
-    assert site.kept() == before
-
-    shown = [secret for secret in (*HIDDEN, key[1]) if secret in site.log]
-    assert not shown, f"in the log: {shown}"
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.usefixtures("_restarted_by_command")
-@pytest.mark.parametrize("site", [{"supervised": False}], indirect=True)
-def test_a_server_without_a_supervisor_is_restarted_by_its_command_once(site: Site) -> None:
-    site.omlx.add_model("google/embeddinggemma-2")
-    assert site.run("--limit", "mac") >= 4
-    assert site.omlx.state.settings["server"]["host"] == "0.0.0.0"
-    assert site.run("--limit", "mac") == 0
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("site", [{}], indirect=True)
-def test_an_agent_alone_gets_the_key_while_the_mac_is_limited_out(site: Site) -> None:
-    site.omlx.add_model("google/embeddinggemma-2")
-    assert site.run("--limit", "pi") == 1
-    assert len([k for k in site.omlx.state.settings["auth"]["sub_keys"] if k["name"] == "hermes-digup"]) == 1
-    assert site.run("--limit", "pi") == 0
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("site", [{"old": True}], indirect=True)
-def test_an_old_omlx_ends_in_one_sentence(site: Site) -> None:
-    site.variables["omlx_server_expose"] = "none"
-    with pytest.raises(AssertionError, match="cannot serve embeddinggemma-2"):
-        site.run("--limit", "mac")
-    assert not site.env_file.exists()
+def test_no_secret_is_in_the_loudest_log(story: SimpleNamespace) -> None:
+    secrets = [TOKEN, OTHER_KEY, "omlx_admin_session", *(key for keys in story.keys.values() for key in keys)]
+    for mac in story.macs.values():
+        secrets += [mac.key, mac.omlx.state.settings["auth"]["secret_key"]]
+    assert len(secrets) >= 3 + 4 + 2 * 5
+    assert [secret for secret in secrets if secret in story.site.log] == []
