@@ -7,7 +7,7 @@
 #
 #   --force    take and send a snapshot even when nothing seems to have changed
 #   --dry-run  say what a run would do; nothing is copied, sent or written down
-#   -v         say each step
+#   -v         say each step, and what rsync says of the bytes it sent
 #   --status   say how the last run ended and end with its exit code (programs read status.json)
 #
 # Settings: ~/.config/hermes-digup/sync.env (KEY=VALUE lines, read as data): DIGUP_SOURCE, DIGUP_INDEX_DIR,
@@ -449,9 +449,12 @@ send() {
   local block=$1 code=0 errors
   shift
   say "sending $*"
-  bounded "$WAIT_SEND" "$RSYNC" -c -t "--block-size=$block" --timeout=300 -e './ssh -F ./ssh_config' \
-    "$@" "$ALIAS:./" >rsync.out 2>&1 || code=$?
-  [ "$code" != 0 ] || return 0
+  bounded "$WAIT_SEND" "$RSYNC" -c -t "--block-size=$block" --timeout=300 ${VERBOSE:+--stats} \
+    -e './ssh -F ./ssh_config' "$@" "$ALIAS:./" >rsync.out 2>&1 || code=$?
+  if [ "$code" = 0 ]; then
+    [ -z "$VERBOSE" ] || clean_lines <rsync.out >&2
+    return 0
+  fi
   errors=$(clean_lines <rsync.out | grep -v '^ *$' | head -n 3 | tr '\n' ' ') || errors=''
   case $errors in
     *'No space left'* | *'Disk quota'*) fail 5 "no room left on the Pi for the copy; make some, the old copy stays in use" ;;

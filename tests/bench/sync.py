@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.integration.sync.rig import Laptop, Pi, sent
 
 RUNS = 3
-BYTES_PER_PASSAGE = 3200
+BYTES_PER_PASSAGE = 3040
 
 
 @contextmanager

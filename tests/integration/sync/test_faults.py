@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -118,6 +119,20 @@ def test_no_room_on_the_pi(laptop: Laptop, pi: Pi) -> None:
         "full", '#!/bin/sh\necho "rsync: write failed: No space left on device (28)" >&2\nexit 11\n'
     )
     refused(laptop, 5, "no room left on the Pi")
+
+
+def test_a_missing_landing_is_made_again(laptop: Laptop, pi: Pi) -> None:
+    laptop.fill("1")
+    shutil.rmtree(pi.source)
+    laptop.sync()
+    assert pi.mark == "1"
+
+
+def test_something_else_in_the_place_of_the_landing(laptop: Laptop, pi: Pi) -> None:
+    laptop.fill()
+    pi.landing.rmdir()
+    pi.landing.touch()
+    refused(laptop, 4, 'the Pi could not do "status": receive: the folder of macbook cannot be made here')
 
 
 SSH_FAULTS = {

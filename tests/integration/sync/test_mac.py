@@ -94,6 +94,8 @@ exec /usr/bin/rsync --protocol=29 "$@"
     )
     laptop.sync()
     laptop.set_mark("new")
-    assert laptop.sync()["state"] == "delivered"
+    done = laptop.run("-v")
+    assert (done.returncode, laptop.status()["state"]) == (0, "delivered"), done.stderr
+    assert "Total bytes sent: " in done.stderr
     assert pi.mark == "new"
     assert json.loads((pi.landing / "manifest.json").read_text())["format"] == 1

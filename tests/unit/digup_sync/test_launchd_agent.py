@@ -94,6 +94,7 @@ class Launchctl:
 
     def __call__(self, command: list[str], **_: object) -> tuple[int, str, str]:
         verb, target = command[1], command[2]
+        assert "--wait" not in command, "64: macOS 15 has no such flag"
         if verb not in ("print", "print-disabled"):
             self.calls.append(verb)
         if self.answers.get(verb):
@@ -159,6 +160,10 @@ class Rig:
         with patch_module_args(arguments), pytest.raises(SystemExit):
             self._module.main()
         return json.loads(self._capsys.readouterr().out)
+
+    def state(self) -> tuple[object, ...]:
+        """Everything that a run may change."""
+        return self.launchctl.loaded, self.launchctl.disabled_text, self.plist.exists(), self.record.exists()
 
     def loaded(self) -> Rig:
         """As after a first run."""
@@ -315,23 +320,103 @@ def off(rig: Rig) -> None:
     rig.launchctl.disabled_text = DISABLED["macOS 13"]
 
 
+def foreign(rig: Rig) -> None:
+    """Somebody else has loaded it."""
+    rig.launchctl.loaded = True
+
+
+def draining(rig: Rig) -> None:
+    changed(rig)
+    rig.launchctl.drains = 10
+
+
+def early(rig: Rig) -> None:
+    rig.launchctl.answers["bootstrap"] = [
+        (5, EIO),
+        (37, "Bootstrap failed: 37: Operation already in progress\n"),
+    ]
+
+
+def vanished(rig: Rig) -> None:
+    """It ends by itself just before bootout."""
+    changed(rig)
+
+    def too_late(target: str) -> tuple[int, str, str]:
+        rig.launchctl.loaded = False
+        return 3, "", "Boot-out failed: 3: No such process\n"
+
+    rig.launchctl.do_bootout = too_late  # type: ignore[method-assign]  # for this agent alone
+
+
+def broken(rig: Rig) -> None:
+    """launchd will not have this list."""
+    rig.launchctl.answers["bootstrap"] = [(5, EIO)] * 1000
+
+
+def away_112(rig: Rig) -> None:
+    rig.launchctl.session, rig.launchctl.no_session = False, NO_SESSION[0]
+
+
+def away_125(rig: Rig) -> None:
+    rig.launchctl.session, rig.launchctl.no_session = False, NO_SESSION[1]
+
+
+# What launchctl may answer, and what then becomes of the agent when it is wanted.
+ANSWERS = {
+    "113: not loaded": (new, "loaded"),
+    "5: loaded already": (foreign, "loaded"),
+    "5: switched off": (off, "loaded"),
+    "5, 37: too early": (early, "loaded"),
+    "36, 5: draining": (draining, "loaded"),
+    "3: ended by itself": (vanished, "loaded"),
+    "5: for good": (broken, "failed"),
+    "112: no session": (away_112, "waits"),
+    "125: no session": (away_125, "waits"),
+}
+
+
+@pytest.mark.parametrize("form", ["macOS 13", "macOS 12"])
+@pytest.mark.parametrize("mode", ["normal", "check", "absent", "check absent"])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_every_answer_of_launchctl_has_its_outcome_in_every_mode(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, answer: str, mode: str, form: str
+) -> None:
+    arrange, outcome = ANSWERS[answer]
+    rig.launchctl.not_loaded = NOT_LOADED[form == "macOS 12"]
+    monkeypatch.setitem(DISABLED, "macOS 13", DISABLED[form])
+    monkeypatch.setitem(ENABLED, "macOS 13", ENABLED[form])
+    arrange(rig)
+    before = rig.state()
+
+    result = rig.run("absent" if "absent" in mode else "present", check="check" in mode)
+
+    if "check" in mode:
+        assert result["changed"] is ("absent" in mode or outcome != "waits")
+        assert (rig.state(), rig.launchctl.calls) == (before, [])
+    elif mode == "absent":
+        assert result["changed"] is True
+        assert not (rig.launchctl.loaded or rig.plist.exists() or rig.record.exists())
+        assert rig.launchctl.disabled_text not in DISABLED.values()
+        assert rig.run("absent")["changed"] is False
+    elif outcome == "failed":
+        assert "Check the file" in str(result["msg"])
+    else:
+        assert (result["loaded"], result["changed"]) == (outcome == "loaded",) * 2
+        assert rig.run()["changed"] is False
+
+
 @pytest.mark.parametrize("state", ["present", "absent"])
 @pytest.mark.parametrize("arrange", [new, changed, off])
 def test_check_mode_says_what_would_change_and_changes_nothing(
     rig: Rig, arrange: Callable[[Rig], None], state: str
 ) -> None:
     arrange(rig)
-    before = (rig.launchctl.loaded, rig.launchctl.disabled_text, rig.plist.exists(), rig.record.exists())
+    before = rig.state()
     result = rig.run(state, check=True)
     assert result["changed"] is True
     assert result["diff"]["before"] != result["diff"]["after"]  # type: ignore[index]  # it is there when changed
     assert rig.launchctl.calls == []
-    assert before == (
-        rig.launchctl.loaded,
-        rig.launchctl.disabled_text,
-        rig.plist.exists(),
-        rig.record.exists(),
-    )
+    assert rig.state() == before
 
 
 def test_check_mode_on_a_converged_host_reports_no_change(rig: Rig) -> None:
