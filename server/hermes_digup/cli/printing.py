@@ -221,7 +221,8 @@ def _index(name: str, facts: IndexFacts | None) -> Text:
     kinds = ", ".join(f"{count} {kind}" for kind, count in facts.by_kind.items())
     waiting = _states(list(facts.by_state.items()))
     return Text(
-        f"{name}: {facts.files} ({kinds}); schema {facts.schema_version}, {facts.vectors} vectors{waiting}"
+        f"{name}: {facts.files} ({kinds}); schema {facts.schema_version}, {facts.vectors} vectors "
+        f"({facts.vectors_from}, compared by {facts.scored_by}){waiting}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes_digup.index.checks import check_database
 from hermes_digup.index.database import Database
 from hermes_digup.index.door import stopping_when
+from hermes_digup.index.kernel import scored_by
 from hermes_digup.index.listing import Counts, Unfinished
 from hermes_digup.index.packed import PACKED_FORMAT, pack_vectors, packed_name
 from hermes_digup.index.shelf import Shelf
@@ -24,5 +25,6 @@ __all__ = [
     "open_snapshot",
     "pack_vectors",
     "packed_name",
+    "scored_by",
     "stopping_when",
 ]

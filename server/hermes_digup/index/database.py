@@ -5,11 +5,9 @@ What the tools ask (a file, its passages, a listing, counts) is in `listing`; bo
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
-from collections.abc import Collection
-from contextlib import closing
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,8 +18,9 @@ from hermes_digup.index import kernel, listing
 from hermes_digup.index.checks import check_shape, try_queries
 from hermes_digup.index.connections import Connections
 from hermes_digup.index.door import as_text, as_text_or_none, askable
+from hermes_digup.index.keywords import Sought, best_rows, bundle, files_with
 from hermes_digup.index.listing import Counts, Wanted
-from hermes_digup.index.packed import UnfitError, map_packed
+from hermes_digup.index.postings import Postings
 from hermes_digup.index.shapes import (
     FILE_COLUMNS,
     KNOWN_SCHEMA,
@@ -31,7 +30,7 @@ from hermes_digup.index.shapes import (
     file_of,
     segment_of,
 )
-from hermes_digup.index.vectors import read_vectors
+from hermes_digup.index.stored import StoredVectors, proved, stored_vectors
 from hermes_digup.records import File, FolderFilter, KeywordRow, Passage, PhraseRow, Segment, VectorRows
 
 if TYPE_CHECKING:
@@ -43,29 +42,12 @@ CODE_FILE: Final = "code.sqlite"
 
 _FOLDERS_KEPT: Final = 8
 
-# FTS5 must walk its own lists once: with a bare `rowid IN` it would start afresh for every number.
-_BEST_ROWS: Final = """
-    SELECT f.id, k.id, f.kind FROM (
-        SELECT rowid AS id, bm25(fts, 3.0, 1.0) AS score FROM fts WHERE fts MATCH ?1 {inside}
-        ORDER BY score, id LIMIT ?2
-    ) k JOIN segments s ON s.id = k.id JOIN files f ON f.id = s.file ORDER BY k.score, k.id
-"""
-_INSIDE: Final = "AND +rowid IN (SELECT id FROM segments WHERE file IN (SELECT value FROM json_each(?3)))"
-_FILES_MATCHING: Final = """
-    SELECT DISTINCT s.file FROM fts CROSS JOIN segments s ON s.id = fts.rowid
-    WHERE fts MATCH ?1
-      AND +fts.rowid IN (SELECT id FROM segments WHERE file IN (SELECT value FROM json_each(?2)))
-"""
+_TEXTS: Final = "SELECT count(*) FROM fts_docsize"
 _PHRASE_ROWS: Final = f"""
     SELECT {PASSAGE_COLUMNS} FROM fts t CROSS JOIN segments s ON s.id = t.rowid
     WHERE t.fts MATCH ?1 AND +t.rowid IN (SELECT id FROM segments WHERE file = ?2)
     ORDER BY s.loc, s.id LIMIT ?3
 """  # noqa: S608 - constants only
-
-
-class _Vectors(NamedTuple):
-    rows: VectorRows
-    matrix: NDArray[np.float16]
 
 
 class _Inside(NamedTuple):
@@ -91,9 +73,13 @@ class Database:
         self.path = path
         self.is_code = path.name == CODE_FILE
         self.warnings: tuple[str, ...] = ()
+        self.vectors_from = ""  # "packed": mapped; "rows": read from the database itself
+        self._packed = packed
         self._folders: dict[FolderFilter, _Inside] = {}
         self._lock = threading.Lock()
-        self._vectors: _Vectors | None = None
+        self._vectors: StoredVectors | None = None
+        self._texts: int | None = None
+        self._postings = Postings()
         self._connections = Connections(path)
         if not path.is_file():
             raise NoIndexError(f"There is no {path.name}", where=str(path.parent))
@@ -102,20 +88,31 @@ class Database:
                 check_shape(connection, path)
                 self.schema: int = connection.execute("PRAGMA user_version").fetchone()[0]
                 self.vector_source = _vector_source(connection)
-                self.vectors_from, self._vectors = self._loaded(connection, packed)
+                self._use(stored_vectors(path, packed, connection))
                 try_queries(connection)
         except BaseException:
             self._connections.close()
             raise
-        if self.schema > KNOWN_SCHEMA:
-            self._warn(
-                f"{path.name} has DigUp's schema {self.schema}, newer than the {KNOWN_SCHEMA} known here"
-            )
+
+    def prove(self) -> None:
+        """Reads all packed vectors once, and turns to the rows when one is not as it was written.
+
+        Takes as long as reading the file; searches go on meanwhile, and it ends early when this is closed.
+        """
+        vectors = self._vectors
+        if self._packed is None or vectors is None:
+            return
+        with self._connections.one() as connection:
+            found = proved(vectors, self.path, self._packed, connection, lambda: self._vectors is None)
+        with self._lock:
+            if self._vectors is not None:
+                self._use(found)
 
     def close(self) -> None:
         """Closes the file; a query still at work ends first."""
         self._connections.close()
-        self._vectors = None
+        with self._lock:
+            self._vectors = None
 
     def interrupt(self) -> None:
         """Stops every query at work in this database, whoever asked."""
@@ -135,20 +132,22 @@ class Database:
         """Numbers of all files inside a folder, at any depth."""
         return self._inside(folder).files
 
-    def keyword_rows(self, match: str, limit: int, folder: FolderFilter | None) -> list[KeywordRow]:
-        """Segments that match an FTS expression, best bm25 first, then by number; in a folder if given."""
-        parameters: list[object] = [askable(match), limit]
-        if folder is not None:
-            parameters.append(self._inside(folder).bundle)
-        sql = _BEST_ROWS.format(inside=_INSIDE if folder is not None else "")
-        with self._connections.one() as connection, closing(connection.execute(sql, parameters)) as cursor:
-            return [KeywordRow(file, segment, as_text(kind)) for file, segment, kind in cursor]
-
-    def files_matching(self, match: str, files: Collection[int]) -> set[int]:
-        """Which of these files match an FTS expression in any of their rows, the name row included."""
+    def keyword_rows(
+        self, patterns: Sequence[str], limit: int, folder: FolderFilter | None
+    ) -> list[KeywordRow]:
+        """Segments that match any FTS expression, best bm25 first, then by number; in a folder if given."""
+        inside = self._inside(folder).bundle if folder is not None else None
         with self._connections.one() as connection:
-            found = connection.execute(_FILES_MATCHING, (askable(match), _bundle(files))).fetchall()
-        return {file for (file,) in found}
+            if self._texts is None:
+                self._texts = int(connection.execute(_TEXTS).fetchone()[0])
+            found = [len(self._postings.of(connection, each)) for each in patterns]
+            return best_rows(connection, Sought(patterns, found, self._texts, inside), limit)
+
+    def files_matching(self, patterns: Sequence[str], files: Collection[int]) -> list[set[int]]:
+        """For each FTS expression, which of these files match it in any row, the name row included."""
+        with self._connections.one() as connection:
+            rows = [self._postings.of(connection, each) for each in patterns]
+            return files_with(connection, rows, files)
 
     def phrase_rows(self, match: str, file: int, limit: int) -> list[PhraseRow]:
         """The rows of one file that match, in order of loc (none first)."""
@@ -173,15 +172,13 @@ class Database:
         """The files with these numbers."""
         sql = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
         with self._connections.one() as connection:
-            return {row[0]: file_of(row) for row in connection.execute(sql, (_bundle(numbers),)).fetchall()}
+            return {row[0]: file_of(row) for row in connection.execute(sql, (bundle(numbers),)).fetchall()}
 
     def segments(self, numbers: Collection[int]) -> dict[int, Segment]:
         """The segments with these numbers."""
         sql = f"SELECT {SEGMENT_COLUMNS} FROM segments s WHERE s.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
         with self._connections.one() as connection:
-            return {
-                row[0]: segment_of(row) for row in connection.execute(sql, (_bundle(numbers),)).fetchall()
-            }
+            return {row[0]: segment_of(row) for row in connection.execute(sql, (bundle(numbers),)).fetchall()}
 
     def file_kinds(self, numbers: Collection[int]) -> dict[int, str]:
         """The kinds, as stored, of the files with these numbers."""
@@ -232,10 +229,16 @@ class Database:
         with self._connections.one() as connection:
             return listing.samples(connection, count, is_code=self.is_code)
 
-    def _opened(self) -> _Vectors:
-        if self._vectors is None:
+    def _opened(self) -> StoredVectors:
+        vectors = self._vectors
+        if vectors is None:
             raise RefusedCopyError(f"{self.path.name} is closed", where=str(self.path))
-        return self._vectors
+        return vectors
+
+    def _use(self, vectors: StoredVectors) -> None:
+        newer = f"{self.path.name} has DigUp's schema {self.schema}, newer than the {KNOWN_SCHEMA} known here"
+        self.warnings = vectors.warnings + ((newer,) if self.schema > KNOWN_SCHEMA else ())
+        self.vectors_from, self._vectors = vectors.source, vectors
 
     def _inside(self, folder: FolderFilter) -> _Inside:
         with self._lock:
@@ -252,41 +255,14 @@ class Database:
         with self._connections.one() as connection:
             rows = connection.execute("SELECT id, path FROM files")
             files = frozenset(number for number, path in rows if folder.contains(as_text(path)))
-        return _Inside(files, _bundle(files))
+        return _Inside(files, bundle(files))
 
     def _one_text(self, sql: str, parameters: tuple[object, ...]) -> str | None:
         with self._connections.one() as connection:
             row = connection.execute(sql, parameters).fetchone()
         return as_text_or_none(row[0]) if row else None
 
-    def _loaded(self, connection: sqlite3.Connection, packed: Path | None) -> tuple[str, _Vectors]:
-        if packed is not None:
-            try:
-                rows, matrix, passed_over = map_packed(packed, self.path)
-            except UnfitError as error:
-                self._warn(f"{packed.name} is not used: {error}; the vectors were read from {self.path.name}")
-            else:
-                self._warn_of(passed_over)
-                return "packed", _Vectors(rows, matrix)
-        rows, matrix, passed_over = read_vectors(connection)
-        self._warn_of(passed_over)
-        return "rows", _Vectors(rows, matrix)
-
-    def _warn_of(self, passed_over: int) -> None:
-        if passed_over:
-            self._warn(
-                f"{passed_over} vectors in {self.path.name} hold no finite numbers and are passed over"
-            )
-
-    def _warn(self, sentence: str) -> None:
-        self.warnings += (sentence,)
-
 
 def _vector_source(connection: sqlite3.Connection) -> str | None:
     row = connection.execute("SELECT value FROM meta WHERE key = 'vector_source'").fetchone()
     return (as_text(row[0]) or None) if row else None
-
-
-def _bundle(numbers: Collection[int]) -> str:
-    """Numbers as one parameter, so that the SQL stays the same and prepared."""
-    return json.dumps(list(numbers))

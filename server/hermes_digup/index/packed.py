@@ -1,8 +1,8 @@
 """The vectors of one database packed into one file that all servers map. Written once, at publishing.
 
 Layout, little-endian: a header of 4,096 bytes (see `_HEADER`), the matrix, then the columns, each section at
-the next multiple of 4,096. The header names the database it was made from and carries a checksum of
-everything.
+the next multiple of 4,096. The header names the database it was made from and carries two checksums: of
+itself with the columns, looked at before the file is used; and of the matrix, for which all of it is read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -26,23 +26,34 @@ from hermes_digup.records import DIMENSIONS, VectorRows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PACKED_FORMAT: Final = 1
+PACKED_FORMAT: Final = 2
 
 _MAGIC: Final = b"DIGUPVEC"
-# magic, format, dimensions, vectors, vectors passed over, fingerprint of the database, checksum
-_HEADER: Final = struct.Struct("<8sIIQQ32sI")
+# magic, format, dimensions, vectors, vectors passed over, fingerprint of the database,
+# checksums of the matrix and of all else
+_HEADER: Final = struct.Struct("<8sIIQQ32sII")
 _PAGE: Final = 4096
 _SAMPLES: Final = 16
 _CHUNK: Final = 1 << 20
-_COLUMN_TYPES: Final = dict(zip(COLUMNS, ("<i8", "<i8", "<i4", "<i4", "<i1", "<i1", "<i1"), strict=True))
+_COLUMN_TYPES: Final = dict(zip(COLUMNS, ("<i8", "<i8", "<i4", "<i4", "<i1", "<i1", "?"), strict=True))
 
 
 class Packed(NamedTuple):
-    """A packed file, mapped. Shapes: matrix (n, 768)."""
+    """A packed file, mapped: nothing of it is copied. Shapes: matrix (n, 768)."""
 
     rows: VectorRows
     matrix: NDArray[np.float16]
     passed_over: int
+    checksum: int
+
+    def is_whole(self, stopped: Callable[[], bool]) -> bool:
+        """Whether every vector is as it was written; reads all of them. True also when `stopped` says so."""
+        checksum, numbers = 0, self.matrix.reshape(-1).view(np.uint8).data
+        for start in range(0, len(numbers), _CHUNK):
+            if stopped():
+                return True
+            checksum = zlib.crc32(numbers[start : start + _CHUNK], checksum)
+        return checksum == self.checksum
 
 
 class UnfitError(Exception):
@@ -53,9 +64,14 @@ class _Layout(NamedTuple):
     starts: dict[str, int]
     size: int
 
+    @property
+    def columns(self) -> int:
+        """Where the columns start."""
+        return self.starts[COLUMNS[0]]
+
 
 def packed_name(database: Path) -> str:
-    """The file name of a database's packed vectors, beside it: `index.sqlite` gives `index.vectors-1.bin`."""
+    """The file name of a database's packed vectors, beside it: `index.sqlite` gives `index.vectors-2.bin`."""
     return f"{database.stem}.vectors-{PACKED_FORMAT}.bin"
 
 
@@ -68,9 +84,11 @@ def pack_vectors(database: Path, out: Path) -> None:
     out.unlink(missing_ok=True)
     with reading(database), closing(connect(database)) as connection, out.open("xb+") as stream:
         stream.write(bytes(_PAGE))
-        tables, passed_over = [np.empty((0, len(COLUMNS)), np.int64)], 0
+        tables, passed_over, checksum = [np.empty((0, len(COLUMNS)), np.int64)], 0, 0
         for batch in batches(connection):
-            stream.write(batch.values.astype("<f2", copy=False).tobytes())
+            numbers = batch.values.astype("<f2", copy=False).tobytes()
+            stream.write(numbers)
+            checksum = zlib.crc32(numbers, checksum)
             tables.append(batch.columns)
             passed_over += batch.passed_over
         columns = by_name(np.concatenate(tables))
@@ -79,7 +97,7 @@ def pack_vectors(database: Path, out: Path) -> None:
             _pad(stream, layout.starts[name])
             stream.write(columns[name].astype(kind).tobytes())
         _pad(stream, layout.size)
-        _seal(stream, _header(database, len(columns["file"]), passed_over))
+        _seal(stream, _header(database, len(columns["file"]), passed_over, checksum), layout)
 
 
 def map_packed(path: Path, database: Path) -> Packed:
@@ -96,14 +114,13 @@ def map_packed(path: Path, database: Path) -> Packed:
             content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
         raise UnfitError(f"it cannot be read: {error}") from error
-    count, passed_over = _checked(head, size, database, content)
+    count, passed_over, checksum = _checked(head, size, database, content)
     layout = _layout(count)
     columns = {
-        name: np.frombuffer(content, kind, count, layout.starts[name]).astype(np.int64)
-        for name, kind in _COLUMN_TYPES.items()
+        name: np.frombuffer(content, kind, count, layout.starts[name]) for name, kind in _COLUMN_TYPES.items()
     }
     matrix = np.frombuffer(content, "<f2", count * DIMENSIONS, layout.starts["matrix"])
-    return Packed(rows_from(columns), matrix.reshape(count, DIMENSIONS), passed_over)
+    return Packed(rows_from(columns), matrix.reshape(count, DIMENSIONS), passed_over, checksum)
 
 
 def fingerprint(database: Path) -> bytes:
@@ -118,13 +135,14 @@ def fingerprint(database: Path) -> bytes:
     return digest.digest()
 
 
-def _checked(head: bytes, size: int, database: Path, content: mmap.mmap) -> tuple[int, int]:
-    magic, number, dimensions, count, passed_over, whose, checksum = _HEADER.unpack_from(head)
+def _checked(head: bytes, size: int, database: Path, content: mmap.mmap) -> tuple[int, int, int]:
+    magic, number, dimensions, count, passed_over, whose, of_matrix, checksum = _HEADER.unpack_from(head)
     if magic != _MAGIC:
         raise UnfitError("it holds something else")
     if number != PACKED_FORMAT or dimensions != DIMENSIONS:
         raise UnfitError(f"it has format {number} with {dimensions} numbers a vector")
-    if size != _layout(count).size:
+    layout = _layout(count)
+    if size != layout.size:
         raise UnfitError("its size does not fit its count of vectors")
     try:
         own = fingerprint(database)
@@ -133,9 +151,9 @@ def _checked(head: bytes, size: int, database: Path, content: mmap.mmap) -> tupl
     if whose != own:
         raise UnfitError("it was made from another database")
     with memoryview(content) as view:
-        if zlib.crc32(view[_PAGE:], zlib.crc32(_without_checksum(head))) != checksum:
+        if zlib.crc32(view[layout.columns :], zlib.crc32(_without_checksum(head))) != checksum:
             raise UnfitError("its checksum is wrong")
-    return count, passed_over
+    return count, passed_over, of_matrix
 
 
 def _without_checksum(head: bytes) -> bytes:
@@ -151,8 +169,9 @@ def _layout(count: int) -> _Layout:
     return _Layout(starts, place)
 
 
-def _header(database: Path, count: int, passed_over: int) -> bytes:
-    head = _HEADER.pack(_MAGIC, PACKED_FORMAT, DIMENSIONS, count, passed_over, fingerprint(database), 0)
+def _header(database: Path, count: int, passed_over: int, of_matrix: int) -> bytes:
+    whose = fingerprint(database)
+    head = _HEADER.pack(_MAGIC, PACKED_FORMAT, DIMENSIONS, count, passed_over, whose, of_matrix, 0)
     return head.ljust(_PAGE, b"\0")
 
 
@@ -160,17 +179,10 @@ def _pad(stream: BinaryIO, to: int) -> None:
     stream.write(bytes(to - stream.tell()))
 
 
-def _seal(stream: BinaryIO, head: bytes) -> None:
-    checksum = zlib.crc32(_without_checksum(head))
-    for chunk in _chunks(stream):
-        checksum = zlib.crc32(chunk, checksum)
+def _seal(stream: BinaryIO, head: bytes, layout: _Layout) -> None:
+    stream.seek(layout.columns)
+    checksum = zlib.crc32(stream.read(), zlib.crc32(_without_checksum(head)))
     stream.seek(0)
     stream.write(head[: _HEADER.size - 4] + struct.pack("<I", checksum) + head[_HEADER.size :])
     stream.flush()
     os.fsync(stream.fileno())
-
-
-def _chunks(stream: BinaryIO) -> Iterator[bytes]:
-    stream.seek(_PAGE)
-    while chunk := stream.read(_CHUNK):
-        yield chunk

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -170,6 +170,8 @@ class Shelf:
     def _swap(self, new: _Held | None) -> None:
         with self._lock:
             old, self._held, self._refused = self._held, new, None
+        if new is not None:
+            threading.Thread(target=_prove, args=(new.snapshot,), name="proof", daemon=True).start()
         if old is not None:
             self._leave(old)
 
@@ -179,6 +181,12 @@ class Shelf:
             last = held.holders == 0
         if last:
             held.snapshot.close()
+
+
+def _prove(snapshot: Snapshot) -> None:
+    """Searches need not wait for the proof; what it cannot do is said by the search that finds the same."""
+    with suppress(DigupError):
+        snapshot.prove()
 
 
 def _nothing(source: Path) -> NoIndexError:

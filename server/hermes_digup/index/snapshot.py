@@ -46,12 +46,25 @@ class Snapshot:
         about = _said(folder / _ABOUT)
         self.home: str | None = about.get("home") or None
         self.taken_at: datetime | None = _moment(about.get("taken_at"))
-        self.warnings: tuple[str, ...] = self.main.warnings + (self.code.warnings if self.code else ())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know of its databases."""
+        return self.main.warnings + (self.code.warnings if self.code else ())
 
     @property
     def confirmed_at(self) -> datetime | None:
         """When the source was last looked at; read afresh, as it moves without a new generation."""
         return _moment(_said(self.folder.parent.parent / _CONFIRMED).get("confirmed_at"))
+
+    def prove(self) -> None:
+        """Looks whether all packed vectors are as they were written, which takes as long as reading them.
+
+        Raises: RefusedCopyError, also when this is closed meanwhile.
+        """
+        self.main.prove()
+        if self.code is not None:
+            self.code.prove()
 
     def interrupt(self) -> None:
         """Stops every query at work, whoever asked."""

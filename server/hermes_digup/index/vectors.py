@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -65,18 +65,21 @@ def batches(connection: sqlite3.Connection) -> Iterator[Batch]:
         yield Batch(columns[usable], values[usable].astype(np.float16, copy=False), int((~usable).sum()))
 
 
-def rows_from(columns: Mapping[str, NDArray[np.int64]]) -> VectorRows:
-    """Columns as ranking wants them. Shapes: all (n,), in order of (file, segment)."""
+def rows_from(columns: Mapping[str, NDArray[Any]]) -> VectorRows:
+    """Columns as ranking wants them, copied only where their types differ.
+
+    Shapes: all (n,), in order of (file, segment).
+    """
     file = columns["file"]
     return VectorRows(
         segment=columns["segment"],
         file=file,
         first=np.flatnonzero(np.append(True, file[1:] != file[:-1])[: len(file)]).astype(np.int64),
-        file_kind=columns["file_kind"].astype(np.int8),
-        modality=columns["modality"].astype(np.int8),
-        is_chunk=columns["is_chunk"].astype(np.bool_),
-        place=columns["place"].astype(np.int32),
-        pages=columns["pages"].astype(np.int32),
+        file_kind=columns["file_kind"].astype(np.int8, copy=False),
+        modality=columns["modality"].astype(np.int8, copy=False),
+        is_chunk=columns["is_chunk"].astype(np.bool_, copy=False),
+        place=columns["place"].astype(np.int32, copy=False),
+        pages=columns["pages"].astype(np.int32, copy=False),
     )
 
 

@@ -30,11 +30,13 @@ class Corpus(Protocol):
     def files_in(self, folder: FolderFilter) -> Collection[int]:
         """Numbers of all files inside a folder."""
 
-    def keyword_rows(self, match: str, limit: int, folder: FolderFilter | None) -> Sequence[KeywordRow]:
-        """Segments that match an FTS expression, best bm25 first, then by number; in a folder if given."""
+    def keyword_rows(
+        self, patterns: Sequence[str], limit: int, folder: FolderFilter | None
+    ) -> Sequence[KeywordRow]:
+        """Segments that match any FTS expression, best bm25 first, then by number; in a folder if given."""
 
-    def files_matching(self, match: str, files: Collection[int]) -> Collection[int]:
-        """Which of these files match an FTS expression in any of their rows, the name row included."""
+    def files_matching(self, patterns: Sequence[str], files: Collection[int]) -> Sequence[Collection[int]]:
+        """For each FTS expression, which of these files match it in any row, the name row included."""
 
     def phrase_rows(self, match: str, file: int, limit: int) -> Sequence[PhraseRow]:
         """The rows of one file that match, in order of loc (none first)."""

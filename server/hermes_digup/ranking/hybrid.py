@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -45,17 +45,26 @@ class Standouts:
     z: NDArray[np.float64]
     cosines: NDArray[np.float32]
     segments: NDArray[np.int64]
+    kinds: NDArray[np.int8]  # place in KINDS; -1: any other
 
-    def of(self, file: int) -> BestRow | None:
-        """A file's best row; None when it has no vector."""
-        place = int(np.searchsorted(self.files, file))
-        if place == len(self.files) or self.files[place] != file:
-            return None
-        return BestRow(float(self.z[place]), float(self.cosines[place]), int(self.segments[place]))
+    def of(self, files: Collection[int]) -> dict[int, BestRow]:
+        """The best rows of these files; without those that have no vector."""
+        wanted = np.fromiter(files, np.int64, len(files))
+        places = np.flatnonzero(np.isin(self.files, wanted))
+        columns = (each[places].tolist() for each in (self.files, self.z, self.cosines, self.segments))
+        return {file: BestRow(z, cosine, segment) for file, z, cosine, segment in zip(*columns, strict=True)}
 
-    def above(self, gate: float) -> Iterator[int]:
-        """Files whose best row reaches a gate."""
-        return iter(self.files[self.z >= gate].tolist())
+    def leading(
+        self, query: Query, weight: float, hints: Collection[str], without: Collection[int]
+    ) -> list[int]:
+        """The files that lead by meaning and hints alone, of those whose best row reaches the gate."""
+        hinted = np.isin(self.kinds, [KINDS.index(kind) for kind in hints])
+        places = np.flatnonzero((self.z >= query.z_gate) & ~np.isin(self.files, list(without)))
+        scores = weight * np.maximum(self.z[places], 0.0) + hinted[places]
+        return [
+            int(self.files[place])
+            for place in places[np.argsort(-scores, kind="stable")[: max(query.limit, 0)]]
+        ]
 
 
 def search(corpus: Corpus, query: Query) -> Results:
@@ -100,7 +109,7 @@ def _standouts(corpus: Corpus, query: Query) -> Standouts | None:
     if query.folder is not None:
         inside = np.fromiter(corpus.files_in(query.folder), np.int64)
         best = best[np.isin(rows.file[best], inside)]
-    return Standouts(rows.file[best], z[best], cosines[best], rows.segment[best])
+    return Standouts(rows.file[best], z[best], cosines[best], rows.segment[best], rows.file_kind[best])
 
 
 def _keywords(corpus: Corpus, query: Query, expressions: list[str]) -> dict[int, KeywordHit]:
@@ -109,7 +118,7 @@ def _keywords(corpus: Corpus, query: Query, expressions: list[str]) -> dict[int,
         return {}
     # The limit comes before the kind filter and before one row a file, as in DigUp.
     kept: dict[int, KeywordHit] = {}
-    for row in corpus.keyword_rows(" OR ".join(expressions), MOST_KEYWORD_ROWS, query.folder):
+    for row in corpus.keyword_rows(expressions, MOST_KEYWORD_ROWS, query.folder):
         if len(kept) == MOST_KEYWORD_FILES:
             break
         if row.file not in kept and _is_wanted(row.file_kind, query.kinds):
@@ -131,8 +140,8 @@ def _coverage(corpus: Corpus, expressions: list[str], files: Collection[int]) ->
     if not coverage:
         return coverage
     share = 1.0 / len(expressions)
-    for expression in expressions:
-        for file in corpus.files_matching(expression, files):
+    for matching in corpus.files_matching(expressions, files):
+        for file in matching:
             coverage[file] += share
     return coverage
 
@@ -140,16 +149,26 @@ def _coverage(corpus: Corpus, expressions: list[str], files: Collection[int]) ->
 def _scored(
     corpus: Corpus, query: Query, asked: Asked, standouts: Standouts | None, keywords: dict[int, KeywordHit]
 ) -> list[Found]:
-    """The candidates with their scores: files that stand out by meaning, or hold half of the words."""
+    """The candidates with their scores: files that stand out by meaning, or hold half of the words.
+
+    Of those by meaning alone only as many as can be among the hits.
+    """
     weights = _weights(query, asked, is_code=corpus.is_code)
     hints = kind_hints(query.text)
-    candidates = {file for file, hit in keywords.items() if hit.coverage >= LEAST_COVERAGE}
+    bests = standouts.of(keywords) if standouts else {}
+    candidates = {
+        file
+        for file, hit in keywords.items()
+        if hit.coverage >= LEAST_COVERAGE or asked.stands_out(bests.get(file))
+    }
     if standouts is not None:
-        candidates.update(standouts.above(query.z_gate))
+        leading = standouts.leading(query, weights.meaning, hints, keywords)
+        bests.update(standouts.of(leading))
+        candidates.update(leading)
     kinds = corpus.file_kinds(candidates) if hints else {}
     found = []
     for file in candidates:
-        best = standouts.of(file) if standouts is not None else None
+        best = bests.get(file)
         keyword = keywords.get(file)
         score = weights.meaning * max(best.z if best else 0.0, 0.0)
         score += weights.words * (keyword.coverage if keyword else 0.0) ** COVERAGE_POWER

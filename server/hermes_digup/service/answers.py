@@ -145,6 +145,9 @@ class IndexFacts(Closed):
     vectors: int = Field(description="Number of vectors, for meaning.")
     vector_source: str | None = Field(default=None, description="What made the vectors.")
     vectors_from: str = Field(description="Where vectors are read: packed file or rows.")
+    scored_by: str = Field(
+        description="What compares them with a query's: numkong, or numpy without its wheel."
+    )
     unfinished: list[LongFile] = Field(default=[], description="Long files read in part, at most five.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes_digup.embedding import EmbeddingClient
-from hermes_digup.index import Snapshot
+from hermes_digup.index import Snapshot, scored_by
 from hermes_digup.service.answers import (
     EmbeddingFacts,
     IndexFacts,
@@ -90,6 +90,7 @@ def _index(corner: Corner, library: Library) -> IndexFacts:
         vectors=counts.vectors,
         vector_source=shortened(safe_line(database.vector_source), 200) if database.vector_source else None,
         vectors_from=database.vectors_from,
+        scored_by=scored_by(),
         unfinished=[
             LongFile(
                 path=shortened(safe_name(each.path), PATH_SHOWN), read_to=each.read_to, read_end=each.read_end

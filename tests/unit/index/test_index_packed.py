@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 
 import numpy as np
 import pytest
 from tests.unit.index.index_rows import HOME, Rows, direction, small_index
 
 from hermes_digup.index import Database, pack_vectors, packed_name
-from hermes_digup.index.kernel import by_numkong, by_numpy, is_exact
+from hermes_digup.index.kernel import NUMKONG, NUMPY, Kernel, chosen, cosines, is_exact
 
 
 @pytest.fixture
@@ -21,9 +22,9 @@ def packed(tmp_path):
 
 
 def opened(index, out):
-    database = Database(index, packed=out)
-    database.close()
-    return database.vectors_from, " ".join(database.warnings)
+    with closing(Database(index, packed=out)) as database:
+        database.prove()
+        return database.vectors_from, " ".join(database.warnings)
 
 
 def test_packed_vectors_and_rows_are_the_same(packed):
@@ -111,21 +112,33 @@ def test_a_missing_file_is_said(packed, tmp_path):
     assert "cannot be read" in warning
 
 
-@pytest.mark.parametrize("kernel", [by_numkong, by_numpy])
+@pytest.mark.parametrize("kernel", [NUMKONG, NUMPY])
 def test_both_kernels_are_exact_to_float32(kernel):
     assert is_exact(kernel)
 
 
-@pytest.mark.parametrize("kernel", [by_numkong, by_numpy])
+def test_both_kernels_and_any_number_of_threads_give_the_same_bits():
+    random = np.random.default_rng(6)
+    matrix = random.standard_normal((20_777, 768), np.float32).astype(np.float16)
+    query = random.standard_normal(768, np.float32) / 28
+
+    one, three = cosines(matrix, query, kernel=NUMPY, threads=1), cosines(matrix, query, threads=3)
+
+    assert chosen() == NUMKONG
+    assert three.tolist() == one.tolist()
+    assert np.abs(one - matrix.astype(np.float64) @ query).max() < 1e-4
+
+
+@pytest.mark.parametrize("kernel", [NUMKONG, NUMPY])
 def test_equal_vectors_get_equal_scores_wherever_they_stand(kernel):
     random = np.random.default_rng(5)
     row, query = (random.standard_normal(768).astype(np.float32) for _ in range(2))
     matrix = np.repeat(row.astype(np.float16)[None], 1003, axis=0)
 
-    assert len(set(kernel(matrix, query).tolist())) == 1
+    assert len(set(cosines(matrix, query, kernel=kernel).tolist())) == 1
 
 
-@pytest.mark.parametrize("kernel", [by_numkong, by_numpy])
+@pytest.mark.parametrize("kernel", [NUMKONG, NUMPY])
 def test_the_smallest_and_largest_halves_count(kernel):
     matrix = np.stack(
         [direction(1, 6e-8), direction(1, 6.5e4), direction(1, -(2.0**-15)), direction(2)]
@@ -133,8 +146,8 @@ def test_the_smallest_and_largest_halves_count(kernel):
 
     expected = matrix[:, 1].astype(np.float32)
 
-    assert kernel(matrix, direction(1)).tolist() == pytest.approx(expected.tolist(), rel=1e-6)
+    assert cosines(matrix, direction(1), kernel=kernel).tolist() == pytest.approx(expected.tolist(), rel=1e-6)
 
 
 def test_a_kernel_that_is_wrong_is_found_out():
-    assert not is_exact(lambda matrix, query: matrix.astype(np.float32) @ query.astype(np.float16))
+    assert not is_exact(Kernel("coarse", lambda rows: np.round(rows.astype(np.float32), 3)))

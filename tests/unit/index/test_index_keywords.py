@@ -1,0 +1,115 @@
+"""The fast search by words has the rows, the order, the coverage and the snippets of DigUp's statement."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+
+import pytest
+from tests.soak import rounds
+from tests.unit.index.index_rows import HOME, Rows
+
+from hermes_digup.index import Database, folder_filter, keywords
+from hermes_digup.index.postings import Postings
+
+ROWS, LIMIT, SHOWN = 7000, 1000, 20
+WORDS = [f"{a}{b}{c}" for a in "brtsml" for b in "aeiou" for c in ("n", "ring", "st", "ters")]
+PLAIN = """
+    SELECT s.file, s.id {snippet} FROM fts JOIN segments s ON s.id = fts.rowid
+    WHERE fts MATCH ? {inside} ORDER BY bm25(fts, 3.0, 1.0) LIMIT {limit}
+"""
+SNIPPET = ", snippet(fts, 1, '«', '»', '…', 12)"
+COVERED = "SELECT DISTINCT s.file FROM fts JOIN segments s ON s.id = fts.rowid WHERE fts MATCH ?"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """Words as unequal as in a language; many rows are equal, so that many scores are."""
+    chance = random.Random(8)
+    weights = [1 / (place + 1.3) ** 1.2 for place in range(len(WORDS))]
+    path = tmp_path_factory.mktemp("keywords") / "index.sqlite"
+    with Rows(path) as rows:
+        file = 0
+        for number in range(ROWS):
+            if not number or chance.random() < 0.05:
+                file = rows.file(
+                    f"{HOME}/{chance.choice('ab')}/{' '.join(chance.choices(WORDS, k=2))} {number}"
+                )
+            rows.segment(
+                file, place=number, text=" ".join(chance.choices(WORDS, weights, k=chance.randint(1, 30)))
+            )
+    return path
+
+
+def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(index, monkeypatch):
+    cut_short = []
+    candidates = keywords._candidates
+    monkeypatch.setattr(
+        keywords, "_candidates", lambda *asked: cut_short.append(candidates(*asked)) or cut_short[-1]
+    )
+    chance = random.Random(9)
+    with closing(Database(index)) as database, closing(sqlite3.connect(index)) as plain:
+        numbers = {"": "", **{name: inside(plain, name) for name in "ab"}}
+        for number in range(rounds(200, 2000)):
+            patterns = some_patterns(chance)
+            match, folder = " OR ".join(patterns), chance.choice(["", "", "a", "b"])
+            rows = PLAIN.format(snippet="", inside=numbers[folder], limit=LIMIT)
+            wanted = plain.execute(rows, (match,)).fetchall()
+
+            found = database.keyword_rows(patterns, LIMIT, folder_filter(folder, HOME))
+            covered = database.files_matching(patterns, {row.file for row in found})
+
+            assert [(row.file, row.segment) for row in found] == wanted, match
+            if number % 4 == 0:  # they take long
+                marked = [
+                    (row.file, row.segment, database.marked(match, row.segment)) for row in found[:SHOWN]
+                ]
+                shown = PLAIN.format(snippet=SNIPPET, inside=numbers[folder], limit=SHOWN)
+                assert marked == plain.execute(shown, (match,)).fetchall()
+            for pattern, files in zip(patterns, covered, strict=True):
+                plainly = {file for (file,) in plain.execute(COVERED, (pattern,))}
+                assert files == plainly & {row.file for row in found}, pattern
+
+    assert sum(among is not None for among in cut_short) > 30
+
+
+def some_patterns(chance):
+    """One to eight words of any frequency, now and then the start of one, or a phrase."""
+    words = chance.sample(WORDS, chance.randint(1, 8))
+    if chance.random() < 0.5:
+        words[0] = WORDS[chance.randrange(4)]
+    patterns = [f'"{word}"' for word in words]
+    if chance.random() < 0.3:
+        patterns[-1] = f'"{words[-1][:3]}"*'
+    if chance.random() < 0.2:
+        patterns.append(f'"{chance.choice(WORDS[:5])} {chance.choice(WORDS[:9])}"')
+    return patterns
+
+
+def inside(plain, folder):
+    paths = plain.execute("SELECT id, path FROM files").fetchall()
+    files = [str(number) for number, path in paths if path.startswith(f"{HOME}/{folder}/")]
+    return f"AND s.file IN ({','.join(files)})"
+
+
+def test_rows_of_words_are_kept_as_far_as_there_is_room(index):
+    with closing(sqlite3.connect(index)) as connection:
+        asked = []
+        connection.set_trace_callback(
+            lambda sql: asked.append(sql) if sql.startswith("SELECT group_concat") else None
+        )
+        postings = Postings(kept_bytes=24 * ROWS)
+        first = postings.of(connection, '"ban"')
+        for expression in ('"ban"', '"baring"', '"best"', '"ban"'):
+            postings.of(connection, expression)
+
+        assert len(asked) == 3
+        assert postings.of(connection, '"ban"').tolist() == first.tolist() == sorted(first)
+        assert postings.of(connection, '"nowhere"').tolist() == []
+
+        tight = Postings(kept_bytes=8)
+        for _ in range(2):
+            tight.of(connection, '"ban"')
+        assert asked[-1] == asked[-2]
+        assert len(asked) == 6
