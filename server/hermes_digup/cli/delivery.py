@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -17,6 +18,8 @@ NEXT = {
     "refused": "The copy in use stays. Next: hermes-digup doctor",
 }
 
+_NICE = 10
+
 
 def publish_deliveries(settings: Settings, name: str | None, *, force: bool, as_json: bool) -> int:
     """Publishes one source, or all; one line for each. The exit code is that of the worst outcome.
@@ -24,7 +27,9 @@ def publish_deliveries(settings: Settings, name: str | None, *, force: bool, as_
     Raises: DigupError as `publish` does.
     """
     worst = 0
-    for source in _chosen(settings, name):
+    chosen = _chosen(settings, name)
+    os.nice(max(_NICE - os.nice(0), 0))  # answers come first
+    for source in chosen:
         worst = max(worst, _shown(publish(source, force=force), as_json=as_json))
     return worst
 
