@@ -1,6 +1,6 @@
 # The commands of this project. `make` alone lists them.
 .POSIX:
-.PHONY: help setup demo ask demo-clean test-fast test soak lint docs lock
+.PHONY: help setup demo ask demo-clean test-fast test soak bench lint docs lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,10 @@ test: ## Lint, then run every test that this machine can
 soak: ## Run the same tests with far larger counts (about an hour)
 	@.ci/bootstrap dev
 	@SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" .venv/bin/pytest -q --timeout 7200 tests/unit tests/golden tests/integration/publishing
+
+bench: ## Measure the search against its goals and its peers (an hour, 8 GB of disk)
+	@.ci/bootstrap dev
+	@.venv/bin/python -m tests.bench.search
 
 lint: ## Check form: ruff, mypy, yamllint, ansible-lint, shellcheck
 	@.ci/bootstrap dev

@@ -1,0 +1,148 @@
+"""Scoring, keywords and whole queries over one corpus, next to a plain read of its vectors."""
+
+from __future__ import annotations
+
+import math
+import random
+import sqlite3
+import statistics
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from tests.bench.corpus import drawn_words, unit_vectors, vocabulary
+from tests.bench.measure import READ, Line, at_least, at_most, medians, plain_read
+from tests.bench.plain import plainly, quickly
+
+from hermes_digup.index import Database, kernel, pack_vectors, packed_name
+from hermes_digup.ranking import Query, patterns, search
+
+WHOLE_GOALS = {"rare": 8, "middling": 8, "mixed": 20, "common": 35}
+RANDOM_QUESTIONS = 200
+
+
+def packed(index: Path) -> Path:
+    """The packed vectors beside an index, made when they are not there yet."""
+    out = index.with_name(packed_name(index))
+    if not out.is_file():
+        pack_vectors(index, out)
+    return out
+
+
+def mapped(index: Path) -> np.ndarray:
+    """The float16 bytes of an index's vectors, mapped."""
+    count = sqlite3.connect(index).execute("SELECT count(vec) FROM segments").fetchone()[0]
+    return np.memmap(packed(index), np.float16, "r", 4096, (count, 768))
+
+
+def a_query() -> np.ndarray:
+    return unit_vectors(np.random.default_rng(99), 1)[0]
+
+
+def scoring(index: Path, rounds: int) -> list[Line]:
+    """All vectors, one thread: with NumKong's wheel, and without."""
+    matrix, query = mapped(index), a_query()
+
+    def by(which: kernel.Kernel) -> Callable[[], object]:
+        return lambda: kernel.cosines(matrix, query, kernel=which, threads=1)
+
+    took = medians(
+        {READ: plain_read(matrix), "numkong": by(kernel.NUMKONG), "numpy": by(kernel.NUMPY)}, rounds
+    )
+    exact = np.concatenate([block.astype(np.float64) @ query.astype(np.float64) for block in parts(matrix)])
+    worst = max(
+        float(np.abs(kernel.cosines(matrix, query, kernel=each) - exact).max())
+        for each in (kernel.NUMKONG, kernel.NUMPY)
+    )
+    part = f"{len(matrix):,} vectors"
+    return [
+        Line(part, "plain read of their float16 bytes", f"{took[READ] * 1e3:.1f} ms"),
+        at_most(part, "scores, one thread, with NumKong", took["numkong"] / took[READ], 2.6, "x read"),
+        at_most(part, "scores, one thread, without", took["numpy"] / took[READ], 5, "x read"),
+        Line(part, "largest error of a score", f"{worst:.1e}", "<= 5e-07", worst <= 5e-7),
+    ]
+
+
+def parts(matrix: np.ndarray) -> list[np.ndarray]:
+    return np.array_split(matrix, math.ceil(len(matrix) / 10_000))
+
+
+def words(index: Path, rounds: int) -> list[Line]:
+    """Keywords: the fast way against DigUp's statement, equal and faster, each asked for the first time."""
+    part = f"{count_of(index):,} vectors"
+    plain = sqlite3.connect(f"{index.as_uri()}?mode=ro&immutable=1", uri=True)
+    lines, factors = [], []
+
+    def fresh(sought: list[str]) -> None:
+        database = opened.pop()
+        quickly(database, sought)
+        database.close()
+
+    with closing(plain):
+        for name, chosen in drawn_words(plain).items():
+            sought = patterns(chosen, prefix_last=False)
+            opened = [Database(index, packed=packed(index)) for _ in range(rounds + 2)]
+            same = quickly(opened[-1], sought) == plainly(plain, sought)
+            opened.pop().close()
+            took = medians(
+                {"plain": lambda s=sought: plainly(plain, s), "ours": lambda s=sought: fresh(s)}, rounds
+            )
+            factors.append(took["plain"] / took["ours"])
+            line = at_least(part, f"keywords, {name}: faster than the plain statement", factors[-1], 3, "x")
+            lines.append(line._replace(holds=bool(line.holds and same)))
+        median = statistics.median(factors)
+        lines.append(at_least(part, "keywords, median of these", median, 6, "x"))
+        with closing(Database(index, packed=packed(index))) as database:
+            differing = sum(
+                quickly(database, sought) != plainly(plain, sought) for sought in random_questions()
+            )
+    said = f"{RANDOM_QUESTIONS - differing} of {RANDOM_QUESTIONS}"
+    lines.append(Line(part, "random questions equal to the plain statement", said, "all", not differing))
+    return lines
+
+
+def random_questions() -> list[list[str]]:
+    """One to eight words of any frequency."""
+    chance, every = random.Random(21), vocabulary()
+    questions = []
+    for _ in range(RANDOM_QUESTIONS):
+        places = [int(10 ** chance.uniform(0.3, 4.3)) for _ in range(chance.randint(1, 8))]
+        questions.append(patterns([every[place] for place in dict.fromkeys(places)], prefix_last=False))
+    return questions
+
+
+def whole(index: Path, rounds: int, *, goals: bool) -> tuple[list[Line], dict[str, float]]:
+    """Whole searches for 20 hits, words asked for the first time: in x read, and in seconds."""
+    part, query = f"{count_of(index):,} vectors", a_query()
+    with closing(sqlite3.connect(index)) as connection:
+        questions = {name: " ".join(chosen) for name, chosen in drawn_words(connection).items()}
+    databases = {
+        name: [Database(index, packed=packed(index)) for _ in range(rounds + 1)] for name in questions
+    }
+
+    def ask(name: str) -> None:
+        database = databases[name].pop()
+        search(database, Query(questions[name], query))
+        database.close()
+
+    variants = {name: (lambda n=name: ask(n)) for name in questions}
+    matrix = mapped(index)
+    for each in databases.values():
+        for database in each:
+            database.cosines(query)  # every mapping has its pages before the clock runs
+    took = medians({READ: plain_read(matrix), **variants}, rounds)
+    lines = []
+    for name in questions:
+        value, goal = took[name] / took[READ], WHOLE_GOALS.get(name.split()[-1])
+        what = f"whole search, {name}"
+        if goals and goal and name != "8 mixed":
+            lines.append(at_most(part, what, value, goal, "x read"))
+        else:
+            lines.append(Line(part, what, f"{value:.2f} x read"))
+    return lines, took
+
+
+def count_of(index: Path) -> int:
+    with closing(sqlite3.connect(index)) as connection:
+        return int(connection.execute("SELECT count(vec) FROM segments").fetchone()[0])
