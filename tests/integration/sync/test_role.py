@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -81,7 +82,12 @@ class Site:
         done = subprocess.run(
             [str(PLAYBOOK), "-i", str(self.inventory), str(self.play), "-e", json.dumps(variables), *options],
             cwd=ROOT,
-            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCALHOST_WARNING": "0"},
+            env={
+                **os.environ,
+                "PATH": f"{self.folder}:{os.environ['PATH']}",
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_LOCALHOST_WARNING": "0",
+            },
             capture_output=True,
             text=True,
             timeout=600,
@@ -180,5 +186,34 @@ def test_a_pi_whose_key_opens_a_shell_is_found_out(site: Site) -> None:
     shell = site.folder / "open-ssh"
     shell.write_text('#!/bin/sh\nshift 3\nexec sh -c "$*"\n')
     shell.chmod(0o755)
+    tailscale = site.folder / "tailscale"
+    tailscale.write_text("#!/bin/sh\n[ \"$*\" != 'debug prefs' ] || echo '{ \"RunSSH\": true }'\n")
+    tailscale.chmod(0o755)
     code, _, text = site.run(digup_sync_scheduler="none", digup_sync_ssh=str(shell))
-    assert code != 0 and "tailscale set --ssh=false" in text, text
+    assert code != 0 and "on raspberrypi: something answers before" in text, text
+    assert "Tailscale SSH is on there: switch it off (tailscale set --ssh=false)" in text, text
+    shell.write_text(
+        "#!/bin/sh\necho '# Tailscale SSH requires an additional check. # visit: https://x/a/1'\nsleep 600\n"
+    )
+    quick = ["/usr/bin/perl", "-e", "alarm 3; exec @ARGV", str(shell)]
+    code, _, text = site.run(digup_sync_scheduler="none", __digup_sync_login_words=quick)
+    assert code != 0 and "cannot deliver to raspberrypi (127.0.0.1): # Tailscale SSH requires" in " ".join(
+        text.split()
+    )
+
+
+def test_a_long_first_sync_shows_what_has_arrived_and_is_then_left_to_the_agent(site: Site) -> None:
+    rsync = site.laptop.program("slow", '#!/bin/sh\nsleep 600\nexec /usr/bin/rsync "$@"\n')
+    (site.pi.landing / ".index.sqlite.a1B2c3").write_bytes(bytes(2048))
+    code, _, text = site.run(
+        digup_sync_rsync=rsync,
+        digup_sync_wait_seconds=2,
+        __digup_sync_turn_seconds=1,
+        digup_sync_agents=["raspberrypi", "attic"],
+    )
+    assert code == 0, text
+    assert text.count("2.00 KB of about ") == 2, text
+    assert "KB have arrived at raspberrypi." in text
+    assert "macbook: the first sync is still copying; it goes on by itself." in text
+    assert "For another one of raspberrypi, attic set digup_sync_agent" in " ".join(text.split())
+    os.kill(int((site.laptop.base / "lock").read_text().split()[0]), signal.SIGTERM)
