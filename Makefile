@@ -33,7 +33,7 @@ soak: ## Run the same tests with far larger counts (about an hour)
 	@.ci/bootstrap dev
 	@SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" .venv/bin/pytest -q --timeout 7200 tests/unit tests/golden tests/integration/publishing
 
-bench: ## Measure the search against its goals and its peers (an hour, 8 GB of disk)
+bench: ## Measure the search against its goals and its peers (8 GB of disk; wants a machine that does nothing else)
 	@.ci/bootstrap dev
 	@.venv/bin/python -m tests.bench.search
 

@@ -19,6 +19,8 @@ from hermes_digup.index import Database
 from hermes_digup.ranking import Query, search
 
 PACKAGES = ("lancedb==0.40.0", "sqlite-vec==0.1.9", "numpy>=2,<3", "pyarrow==26.0.1")
+if not hasattr(sqlite3.Connection, "enable_load_extension"):  # as Python may be built
+    PACKAGES = (*PACKAGES, "pysqlite3>=0.6,<0.7")
 CHILD = Path(__file__).with_name("peers_child.py")
 
 

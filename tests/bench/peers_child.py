@@ -5,6 +5,7 @@ One JSON line for each question: {"what": ..., "words": ..., "vector": [...]}; t
 
 from __future__ import annotations
 
+import importlib
 import json
 import sqlite3
 import sys
@@ -38,7 +39,9 @@ def lance_table(folder: Path, rows: list[tuple[int, bytes, str]], vectors: np.nd
 
 def vec_database(path: Path, rows: list[tuple[int, bytes, str]], vectors: np.ndarray) -> sqlite3.Connection:
     path.unlink(missing_ok=True)
-    database = sqlite3.connect(path)
+    with_extensions = hasattr(sqlite3.Connection, "enable_load_extension")
+    module = sqlite3 if with_extensions else importlib.import_module("pysqlite3")
+    database: sqlite3.Connection = module.connect(path)
     database.enable_load_extension(True)
     sqlite_vec.load(database)
     database.execute("CREATE VIRTUAL TABLE v USING vec0(e float[768] distance_metric=cosine)")

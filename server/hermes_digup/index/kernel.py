@@ -33,10 +33,13 @@ _FLOAT32_BITS: Final = np.int32(0x8FFFE000 - (1 << 32))  # of a shifted half: it
 
 
 class Kernel(NamedTuple):
-    """A way to widen finite half-precision rows: to float32 numbers that are `shrunk` times too small."""
+    """A way to widen finite half-precision rows: to float32 numbers that are `shrunk` times too small.
+
+    `widen` may use the second array, of as many rows, for its result.
+    """
 
     name: str
-    widen: Callable[[NDArray[np.float16]], NDArray[np.float32]]
+    widen: Callable[[NDArray[np.float16], NDArray[np.float32]], NDArray[np.float32]]
     shrunk: float = 1.0
 
 
@@ -45,16 +48,17 @@ def _numkong() -> ModuleType:
     return import_module("numkong")  # an optional wheel
 
 
-def _by_numkong(rows: NDArray[np.float16]) -> NDArray[np.float32]:
+def _by_numkong(rows: NDArray[np.float16], _: NDArray[np.float32]) -> NDArray[np.float32]:
     widened: NDArray[np.float32] = np.asarray(_numkong().astype(rows, "f32"))
     return widened
 
 
-def _by_numpy(rows: NDArray[np.float16]) -> NDArray[np.float32]:
+def _by_numpy(rows: NDArray[np.float16], room: NDArray[np.float32]) -> NDArray[np.float32]:
     """Moves bits, as numpy's own conversion is far slower. The exponents keep their bias."""
-    bits: NDArray[np.int32] = np.left_shift(rows.view(np.int16), 13, dtype=np.int32)
+    bits = room.view(np.int32)
+    np.left_shift(rows.view(np.int16), 13, out=bits, dtype=np.int32)
     bits &= _FLOAT32_BITS
-    return bits.view(np.float32)
+    return room
 
 
 NUMKONG: Final = Kernel("numkong", _by_numkong)
@@ -88,9 +92,10 @@ def cosines(
     sought = query * np.float32(kernel.shrunk)
 
     def fill(first: int, end: int) -> None:
+        room = np.empty((_BLOCK_ROWS, DIMENSIONS), np.float32)
         for start in range(first, end, _BLOCK_ROWS):
             stop = min(start + _BLOCK_ROWS, end)
-            np.vecdot(kernel.widen(matrix[start:stop]), sought, out=out[start:stop])
+            np.vecdot(kernel.widen(matrix[start:stop], room[: stop - start]), sought, out=out[start:stop])
 
     parts = threads if len(matrix) > _ROWS_FOR_THREADS else 1
     bounds = [len(matrix) * part // parts for part in range(parts + 1)]

@@ -150,4 +150,4 @@ def test_the_smallest_and_largest_halves_count(kernel):
 
 
 def test_a_kernel_that_is_wrong_is_found_out():
-    assert not is_exact(Kernel("coarse", lambda rows: np.round(rows.astype(np.float32), 3)))
+    assert not is_exact(Kernel("coarse", lambda rows, _: np.round(rows.astype(np.float32), 3)))
