@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,27 @@ from testinfra.host import Host
 
 HOME = "/home/pi"
 DATA = f"{HOME}/.local/share/hermes-digup"
+
+
+TOOLS = {"search_files", "search_code", "read_passage", "read_file", "browse_files", "index_status"}
+GATEWAY_WITHIN_S = 60
+# Run by Hermes's own Python: what its client registers, and what a model would read.
+HERMES_CALLS = """
+import json, os
+from tools import mcp_tool
+from tools.registry import registry
+names = mcp_tool.discover_mcp_tools()
+answer = registry.dispatch("mcp__digup__search_files", {"query": "landlord parrots"})
+mcp_tool.shutdown_mcp_servers()
+print(json.dumps([names, answer]), flush=True)
+os._exit(0)
+"""
+
+
+def gateway(host: Host) -> str:
+    """The process of Hermes's gateway."""
+    show = "systemctl --user --machine=pi@ show --property MainPID --value hermes-gateway.service"
+    return host.check_output(show)
 
 
 def as_pi(host: Host, command: str) -> Any:
@@ -73,3 +95,28 @@ def test_delivered_code_is_found_by_its_words(host: Host) -> None:
 
 def test_what_is_in_no_file_is_not_found(host: Host) -> None:
     assert searched(host, "zeppelin") == []
+
+
+def test_the_gateway_has_started_the_server(host: Host) -> None:
+    find = "grep -l hermes-gateway.service $(pgrep -f '/bin/hermes-digup serve' | sed 's,.*,/proc/&/cgroup,')"
+    deadline = time.monotonic() + GATEWAY_WITHIN_S
+    while host.run(find).stdout.count("cgroup") < 2:  # Hermes's watchdog, and the server
+        assert time.monotonic() < deadline, host.check_output("ps -ef")
+        time.sleep(0.5)
+
+
+def test_hermess_client_finds_a_document_with_nothing_but_the_gateways_environment(host: Host) -> None:
+    python = f"{HOME}/.hermes/hermes-agent/venv/bin/python"
+    calls = f"exec runuser -u pi -- env -i \"$@\" {python} -c %s"
+    command = f"xargs -0 -a /proc/{gateway(host)}/environ sh -c %s sh"
+    done = host.run(command, calls.replace("%s", "'" + HERMES_CALLS.replace("'", "'\\''") + "'"))
+    assert done.rc == 0, done.stderr
+    names, answer = json.loads(done.stdout.splitlines()[-1])
+    assert set(names) == {f"mcp__digup__{tool}" for tool in TOOLS}
+    assert "Lease Lindenstrasse.pdf" in json.loads(answer)["result"]
+
+
+def test_the_config_keeps_hermess_mode_and_the_other_servers(host: Host) -> None:
+    config = host.file(f"{HOME}/.hermes/config.yaml")
+    assert (config.user, config.mode) == ("pi", 0o600)
+    assert [name for name in ("weather:", "notes:", "digup:") if name not in config.content_string] == []
