@@ -71,7 +71,7 @@ class Asker:
                 async with Client(stdio_client(self._server)) as client:
                     self.versions.append(client.server_info.version)
                     await self._ask(client)
-            except Exception as error:  # whatever it is, it is what Hermes would have met
+            except Exception as error:  # noqa: BLE001 - whatever it is, Hermes would have met it
                 self.faults.append(repr(error))
 
     async def _ask(self, client: Client) -> None:
@@ -79,4 +79,4 @@ class Asker:
             answer = await client.call_tool("search_files", {"query": self._question, "limit": 2})
             text = "\n".join(block.text for block in answer.content if block.type == "text")
             (self.faults if answer.is_error else self.answers).append(text)
-            await anyio.sleep(0.01)
+            await anyio.sleep(0.1)

@@ -107,7 +107,7 @@ def test_the_gateway_has_started_the_server(host: Host) -> None:
 
 def test_hermess_client_finds_a_document_with_nothing_but_the_gateways_environment(host: Host) -> None:
     python = f"{HOME}/.hermes/hermes-agent/venv/bin/python"
-    calls = f"exec runuser -u pi -- env -i \"$@\" {python} -c %s"
+    calls = f'exec runuser -u pi -- env -i "$@" {python} -c %s'
     command = f"xargs -0 -a /proc/{gateway(host)}/environ sh -c %s sh"
     done = host.run(command, calls.replace("%s", "'" + HERMES_CALLS.replace("'", "'\\''") + "'"))
     assert done.rc == 0, done.stderr
@@ -120,3 +120,16 @@ def test_the_config_keeps_hermess_mode_and_the_other_servers(host: Host) -> None
     config = host.file(f"{HOME}/.hermes/config.yaml")
     assert (config.user, config.mode) == ("pi", 0o600)
     assert [name for name in ("weather:", "notes:", "digup:") if name not in config.content_string] == []
+    assert "auto_load" not in config.content_string  # Hermes 0.19.0 does not know it
+
+
+def test_the_http_service_runs_and_wants_its_token(host: Host) -> None:
+    knock = "curl -s -o /dev/null -w '%%{http_code}' -X POST http://127.0.0.1:8765/mcp"
+    deadline = time.monotonic() + GATEWAY_WITHIN_S
+    while host.run(knock).stdout != "401":  # after a restart of the host it takes a while
+        assert time.monotonic() < deadline, host.run("journalctl -n 20 _UID=1000").stdout
+        time.sleep(0.5)
+    header = (
+        f'-H "Authorization: Bearer $(sed -n s/^DIGUP_HTTP_TOKEN=//p {HOME}/.config/hermes-digup/config.env)"'
+    )
+    assert host.run(f"{knock} {header}").stdout not in ("401", "000")

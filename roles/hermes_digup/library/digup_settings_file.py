@@ -23,6 +23,11 @@ options:
     description: The same for values that must not be shown.
     type: dict
     default: {}
+  made:
+    description: Keys that get a random value, which must not be shown, when they have none.
+    type: list
+    elements: str
+    default: []
   header:
     description: First line of a file that is made anew.
     type: str
@@ -57,6 +62,7 @@ others: {description: Names of the file's other keys., type: list, elements: str
 """
 
 import re
+import secrets as randomness
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.digup_text_file import TextFile, TextFileError
@@ -115,9 +121,12 @@ def shown(lines, managed, secret):
     return "".join("%s=%s\n" % (key, "(hidden)" if key in secret else value) for key, value in pairs)
 
 
-def wishes(params):
+def wishes(params, found):
     """All managed keys with their values as text. With state absent every value is empty."""
     values = {key: str(value) for key, value in dict(params["values"], **params["secrets"]).items()}
+    there = dict(filter(None, map(parse, found.text.splitlines())))
+    for key in params["made"]:
+        values[key] = values.get(key) or there.get(key) or randomness.token_urlsafe(32)
     return dict.fromkeys(values, "") if params["state"] == "absent" else values
 
 
@@ -138,20 +147,21 @@ def main():
             "path": {"type": "path", "required": True},
             "values": {"type": "dict", "default": {}},
             "secrets": {"type": "dict", "default": {}, "no_log": True},
+            "made": {"type": "list", "elements": "str", "default": [], "no_log": False},
             "header": {"type": "str", "default": ""},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         },
         supports_check_mode=True,
     )
-    path, secrets = module.params["path"], set(module.params["secrets"])
-    wanted = wishes(module.params)
-    for key, value in wanted.items():
-        if len(value.splitlines()) > 1:
-            module.fail_json(
-                msg="The value of %s has more than one line, which %s cannot hold." % (key, path)
-            )
+    path, secrets = module.params["path"], {*module.params["secrets"], *module.params["made"]}
     try:
         found = TextFile(path)
+        wanted = wishes(module.params, found)
+        for key, value in wanted.items():
+            if len(value.splitlines()) > 1:
+                module.fail_json(
+                    msg="The value of %s has more than one line, which %s cannot hold." % (key, path)
+                )
         after, changed = settle(found, wanted, module.params["header"], module.params["state"] == "absent")
         if changed and not module.check_mode:
             if after is None:

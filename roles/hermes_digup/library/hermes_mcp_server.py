@@ -35,6 +35,10 @@ options:
     type: list
     elements: str
     default: [enabled]
+  auto_load:
+    description: A skill that every new session shall begin with (C(skills.auto_load)). Empty means none.
+    type: str
+    default: ""
   managed_path:
     description: The configuration that overlays every user's.
     type: path
@@ -115,6 +119,30 @@ def add_or_correct(document, name, wanted, user_keys):
         servers[name] = own
 
 
+def load_always(document, skill):
+    """Puts a skill on the list of those that every session begins with."""
+    skills = document.get("skills")
+    if not isinstance(skills, dict):
+        document["skills"] = commented({"auto_load": [skill]})
+    elif not isinstance(skills.get("auto_load"), list):
+        skills["auto_load"] = commented([skill])
+    elif skill not in skills["auto_load"]:
+        skills["auto_load"].append(skill)
+
+
+def load_no_longer(document, skill):
+    """Takes a skill off that list, and the list if it is empty then."""
+    skills = document.get("skills")
+    listed = skills.get("auto_load") if isinstance(skills, dict) else None
+    if not isinstance(listed, list) or skill not in listed:
+        return
+    listed.remove(skill)
+    if not listed:
+        del skills["auto_load"]
+    if not skills:
+        del document["skills"]
+
+
 def remove(document, name):
     """Takes our entry away, and the section if nothing else was in it."""
     servers = document.get(SECTION)
@@ -124,9 +152,15 @@ def remove(document, name):
             del document[SECTION]
 
 
-def rest(document, name):
+def rest(document, name, skill):
     """All that is not ours, as plain values."""
     values = plain(document or {})
+    if skill:
+        load_no_longer(values, skill)
+        if isinstance(values.get("skills"), dict) and values["skills"].get("auto_load") in ([], None):
+            values["skills"].pop("auto_load", None)
+        if not values.get("skills"):
+            values.pop("skills", None)
     servers = values.get(SECTION)
     if isinstance(servers, dict):
         servers.pop(name, None)
@@ -156,20 +190,25 @@ def shown(entry, wanted):
 
 def change(found, params):
     """(new text, document before, document after). Raises ConfigError when anything else would change."""
-    name, path = params["name"], params["path"]
+    name, path, skill = params["name"], params["path"], params["auto_load"]
     before, document = config.load(found.text, path), config.load(found.text, path)
     if document is not None and not isinstance(document.get(SECTION), (dict, type(None))):
         raise ConfigError("%s in %s is not a mapping. Mend it, then run this again." % (SECTION, path))
     if params["state"] == "present":
         document = commented({}) if document is None else document
         add_or_correct(document, name, params["entry"], params["user_keys"])
+        if skill:
+            load_always(document, skill)
     elif document is not None:
         remove(document, name)
+        load_no_longer(document, skill)
     if same(plain(before or {}), plain(document or {})):
         return found.text, before, before
     text = config.render(document, found.text)
     after = config.load(text, path)
-    if not same(plain(document), plain(after or {})) or not same(rest(before, name), rest(after, name)):
+    if not same(plain(document), plain(after or {})) or not same(
+        rest(before, name, skill), rest(after, name, skill)
+    ):
         raise ConfigError(
             "%s in %s cannot be changed without touching other settings. Change it by hand." % (name, path)
         )
@@ -232,6 +271,7 @@ def main():
             "name": {"type": "str", "required": True},
             "entry": {"type": "dict", "default": {}},
             "user_keys": {"type": "list", "elements": "str", "default": ["enabled"], "no_log": False},
+            "auto_load": {"type": "str", "default": ""},
             "managed_path": {"type": "path", "default": "/etc/hermes/config.yaml"},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         },

@@ -87,7 +87,7 @@ def main():
         },
         supports_check_mode=True,
     )
-    module.exit_json(changed=False, **converse_with(**module.params))
+    module.exit_json(changed=False, **converse_with(module.params["command"], module.params))
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ def prove(venv, given):
     """The self test: the program says its version, and its server lists the tools."""
     program = str(venv / "bin/hermes-digup")
     run([program, "--version"], "the new program does not run")
-    answer = converse_with([program, "serve"], given["home"], given["environment"], PROOF_S)
+    answer = converse_with([program, "serve"], dict(given, timeout=PROOF_S))
     if answer["problem"]:
         raise NotBuiltError("the new server failed its self test: %s" % answer["problem"])
     if set(answer["tools"]) != set(given["tools"]):

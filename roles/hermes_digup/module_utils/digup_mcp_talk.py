@@ -98,20 +98,23 @@ def end(process):
         process.wait()
 
 
-def talk(process, timeout, tool, arguments):
+def talk(process, given):
     """Talks to a started server and ends it. Returns what `converse_with` returns."""
     started = time.monotonic()
     said = []
     listener = threading.Thread(target=lambda: said.append(process.stderr.read()), daemon=True)
     listener.start()
+    timeout = given["timeout"]
     watchdog = threading.Timer(timeout, process.kill)
     watchdog.start()
     found = dict(NOTHING)
     try:
         found["tools"], found["server"] = converse(process)
         found["milliseconds"] = milliseconds_since(started)
-        if tool:
-            found["answer"], found["answer_milliseconds"] = call_tool(process, tool, arguments)
+        if given.get("tool"):
+            found["answer"], found["answer_milliseconds"] = call_tool(
+                process, given["tool"], given["arguments"]
+            )
     except (NoAnswerError, OSError) as error:
         found["problem"] = str(error)
     found["memory_kb"] = memory_kb(process)
@@ -132,20 +135,21 @@ def milliseconds_since(started):
     return int((time.monotonic() - started) * 1000)
 
 
-def converse_with(command, home, environment, timeout, tool="", arguments=None):
+def converse_with(command, given):
     """Starts a command with the few variables that Hermes passes on, lists its tools, calls one and ends it.
 
-    Returns the keys of NOTHING; a server that does not answer is a `problem`, no exception.
+    `given`: home, environment, timeout, and perhaps tool and arguments. Returns the keys of NOTHING; a server
+    that does not answer is a `problem`, no exception.
     """
     seen = {
         "PATH": os.pathsep.join([str(Path(command[0]).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
-        "HOME": str(home),
+        "HOME": str(given["home"]),
         "LANG": "C.UTF-8",
     }
-    seen.update({key: str(value) for key, value in environment.items()})
+    seen.update({key: str(value) for key, value in given["environment"].items()})
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(command, env=seen, stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  # no shell
     except OSError as error:
         return dict(NOTHING, problem="%s cannot be started: %s" % (command[0], error.strerror))
-    return talk(process, timeout, tool, arguments or {})
+    return talk(process, given)

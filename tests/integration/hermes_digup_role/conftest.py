@@ -1,4 +1,4 @@
-"""A Pi on this machine: a home folder that the real role sets up, and versions of the program to put there."""
+"""A Pi on this machine: a home folder that the real role sets up, and versions of the program."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class Pi:
         self.root, self.home = root, root / "home"
         self.data = self.home / ".local/share/hermes-digup"
         self.home.mkdir(parents=True)
-        (root / "templates").symlink_to(ROOT / "templates")
         (root / "play.yml").write_text(PLAY)
 
     def start(self, wheel: Path, **variables: object) -> subprocess.Popen[str]:

@@ -13,10 +13,19 @@ pytestmark = pytest.mark.timeout(600)
 QUESTION, FOUND = "INV-2026-0042", "Invoice Brightwater Design.pdf"
 
 
+@pytest.fixture
+def at_former(pi: Pi, former: Path) -> Pi:
+    """The Pi, on which the former version is in use."""
+    if pi.version != "hermes-digup 0.0.9":
+        ran = pi.run(former)
+        assert ran.code == 0, ran.text
+    return pi
+
+
 def test_queries_go_on_through_an_upgrade_a_broken_version_and_the_way_back(
-    pi: Pi, former: Path, built: Path, broken: Path
+    at_former: Pi, built: Path, broken: Path
 ) -> None:
-    assert pi.version == "hermes-digup 0.0.9"
+    pi = at_former
     with Asker(pi.home, QUESTION) as asker:
         upgraded = pi.run(built)
         assert upgraded.code == 0, upgraded.text

@@ -296,6 +296,44 @@ def test_a_managed_layer_that_wins_is_said(call: Call, tmp_path: Path) -> None:
     assert "fixes command of digup" in notes[0]
 
 
+class TestAutoLoad:
+    """The skill on the list of those that every session begins with."""
+
+    @pytest.mark.parametrize(
+        "before",
+        [
+            "",
+            "skills:\n",
+            "skills: {}\n",
+            "skills:\n  auto_load: []\n",
+            "skills:\n  auto_load: [theirs]  # mine\n",
+        ],
+    )
+    def test_it_is_added_once_beside_others_and_goes_again(
+        self, call: Call, tmp_path: Path, before: str
+    ) -> None:
+        path = tmp_path / "config.yaml"
+        path.write_text("model: big\n" + before)
+        theirs = [name for name in ("theirs",) if name in before]
+        assert present(call, path, auto_load="digup-search")["changed"]
+        assert values(path)["skills"]["auto_load"] == [*theirs, "digup-search"]
+        assert not present(call, path, auto_load="digup-search")["changed"]
+        absent(call, path, auto_load="digup-search")
+        assert ((values(path).get("skills") or {}).get("auto_load") or []) == theirs
+
+    def test_a_value_that_is_no_list_is_refused(self, call: Call, tmp_path: Path) -> None:
+        path = tmp_path / "config.yaml"
+        path.write_text("skills: {auto_load: theirs}\n")
+        assert "cannot be changed without touching" in present(call, path, auto_load="digup-search")["msg"]
+        assert path.read_text() == "skills: {auto_load: theirs}\n"
+
+    def test_without_the_wish_the_list_is_left_alone(self, call: Call, tmp_path: Path) -> None:
+        path = tmp_path / "config.yaml"
+        path.write_text("skills: {auto_load: [digup-search]}\n")
+        present(call, path)
+        assert values(path)["skills"] == {"auto_load": ["digup-search"]}
+
+
 class TestWithoutRuamel:
     @pytest.fixture(autouse=True)
     def none(self, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:

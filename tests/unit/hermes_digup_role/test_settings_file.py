@@ -96,6 +96,24 @@ def test_a_value_of_two_lines_is_refused_without_being_shown(manage: Call, path:
     assert not path.exists()
 
 
+def test_a_key_that_is_made_is_random_long_and_hidden_and_made_once(manage: Call, path: Path) -> None:
+    path.write_text("A=1\n")
+    result = manage(made=["TOKEN"])
+    token = path.read_text().splitlines()[-1].removeprefix("TOKEN=")
+    assert len(token) >= 40 and token not in json.dumps(result)
+    assert not manage(made=["TOKEN"])["changed"]
+    manage(made=["TOKEN"], state="absent")
+    assert path.read_text() == "A=1\n"
+    manage(made=["TOKEN"])
+    assert token not in path.read_text()
+
+
+def test_a_value_that_the_user_gave_is_not_made_anew(manage: Call, path: Path) -> None:
+    path.write_text(MINE)
+    path.chmod(0o600)
+    assert not manage(made=["DIGUP_HTTP_TOKEN"])["changed"]
+
+
 def test_absent_removes_our_keys_and_keeps_the_users(manage: Call, path: Path) -> None:
     path.write_text(MINE)
     assert manage(values={"DIGUP_EMBED_URL": "x"}, state="absent")["changed"]
