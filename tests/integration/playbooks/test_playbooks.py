@@ -12,9 +12,11 @@ import pytest
 from tests.doubles import digup
 from tests.doubles.model import HashedWords
 from tests.doubles.omlx import OmlxDouble
+from tests.integration.asking import Asker
 from tests.integration.playbooks.conftest import SAMPLES, Site
 
 pytestmark = pytest.mark.timeout(900)
+QUESTION = "may I keep a dog in my apartment"
 NOTE = """path: Documents/Fresh note.txt
 kind: doc
 modified: 2026-03-01T09:00:00
@@ -110,14 +112,18 @@ def test_rotate_key_deletes_the_old_key_only_when_the_agent_has_proved_the_new_o
     assert "The old key stays valid on mac-mini" in ran.text and "raspberrypi says:" in ran.text, ran.text
     assert old[0] in sub_keys(omlx) and len(sub_keys(omlx)) == 2
 
-    ran = site.run("playbooks/rotate_key.yml")
+    with Asker(site.agent, QUESTION) as asker:
+        ran = site.run("playbooks/rotate_key.yml")
+        after = asker.more(2)
     new = sub_keys(omlx)
     assert ran.code == 0, ran.text
+    assert asker.faults == [] and len(asker.versions) == 1
+    assert [answer for answer in after if "words_only" in answer] == []
     assert len(new) == 1 and new != old
     assert embedding_status(omlx, old[0]) == 401
     assert embedding_status(omlx, new[0]) == 200
     assert all(key not in ran.text for key in old + new)
-    answer = site.search("may I keep a dog in my apartment")
+    answer = site.search(QUESTION)
     assert {hit["matched"] for hit in answer["hits"]} & {"meaning", "both"}, answer
 
 
