@@ -41,7 +41,7 @@ class Pi:
             "name": name,
             "python": sys.executable,
             "incoming": str(incoming),
-            "pip_args": ["--no-index", "--find-links", wheels] if wheels else [],
+            "pip_args": ["--no-compile", *(["--no-index", "--find-links", wheels] if wheels else [])],
             "tools": TOOLS,
             "home": str(self.home),
             "host": "raspberrypi",
