@@ -124,7 +124,7 @@ def test_the_config_keeps_hermess_mode_and_the_other_servers(host: Host) -> None
 
 
 def test_the_http_service_runs_and_wants_its_token(host: Host) -> None:
-    knock = "curl -s -o /dev/null -w '%%{http_code}' -X POST http://127.0.0.1:8765/mcp"
+    knock = "curl -s -o /dev/null -w '%{http_code}' -X POST http://127.0.0.1:8765/mcp"
     deadline = time.monotonic() + GATEWAY_WITHIN_S
     while host.run(knock).stdout != "401":  # after a restart of the host it takes a while
         assert time.monotonic() < deadline, host.run("journalctl -n 20 _UID=1000").stdout
