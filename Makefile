@@ -1,6 +1,6 @@
 # The commands of this project. `make` alone lists them.
 .POSIX:
-.PHONY: help setup demo ask demo-clean test-fast test soak bench lint docs lock
+.PHONY: help setup doctor demo ask demo-clean test-fast test soak bench lint docs lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,10 @@ ask: ## Ask the demo's deployed server, e.g. make ask Q="where does the landlord
 demo-clean: ## Stop the demo and remove all of it
 	@if [ -d .demo ]; then .ci/bootstrap demo && .venv/bin/python -m tests.demo clean; fi
 	@echo "The demo is gone. Its packages stay for next time, in .venv and ~/.cache/hermes-digup."
+
+doctor: ## Check all machines; REPORT=1 also writes doctor-report.json, without names, for a bug report
+	@.ci/bootstrap deploy
+	@.venv/bin/ansible-playbook playbooks/doctor.yml $${REPORT:+-e doctor_report_path=doctor-report.json -e doctor_redact=true}
 
 test-fast: ## Under a minute: form, arrows between the rooms, generated documents, DigUp's own results
 	@.ci/bootstrap dev

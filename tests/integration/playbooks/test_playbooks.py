@@ -60,7 +60,9 @@ def test_a_second_run_of_site_changes_nothing_and_says_what_each_host_does(site:
 
 
 def test_the_doctor_of_a_healthy_site_finds_nothing_to_mend(site: Site, tmp_path: Path) -> None:
-    ran = site.run("playbooks/doctor.yml", doctor_report_path=str(tmp_path / "report.json"))
+    """Its report is one for strangers: no host is named in it."""
+    report = {"doctor_report_path": str(tmp_path / "report.json"), "doctor_redact": True}
+    ran = site.run("playbooks/doctor.yml", **report)
     rows = site.rows(ran, tmp_path / "report.json")
     assert (ran.code, set(ran.changed.values())) == (0, {0}), ran.text
     assert set(rows.values()) == {"OK", "SKIP"}, rows
