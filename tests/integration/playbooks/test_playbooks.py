@@ -66,8 +66,9 @@ def test_the_doctor_of_a_healthy_site_finds_nothing_to_mend(site: Site, tmp_path
     rows = site.rows(ran, tmp_path / "report.json")
     assert (ran.code, set(ran.changed.values())) == (0, {0}), ran.text
     assert set(rows.values()) == {"OK", "SKIP"}, rows
-    assert {"macbook: last sync", "mac-mini: vectors", "raspberrypi: MCP server"} <= set(rows)
-    assert rows["raspberrypi: model server"] == "OK"
+    assert {"laptop-1: last sync", "model-server-1: vectors", "agent-1: MCP server"} <= set(rows)
+    assert rows["agent-1: model server"] == "OK"
+    assert re.search("macbook|mac-mini|raspberrypi", (tmp_path / "report.json").read_text()) is None
 
 
 def test_the_doctor_names_what_is_broken_and_a_host_that_is_away(site: Site, tmp_path: Path) -> None:
