@@ -57,7 +57,7 @@ class Site:
             env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCALHOST_WARNING": "0"},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             check=False,
         )
         return Ran(done.returncode, done.stdout + done.stderr)
