@@ -35,7 +35,9 @@ test: ## Lint, then run every test that this machine can
 
 soak: ## Run the same tests with far larger counts (about an hour)
 	@.ci/bootstrap dev
-	@SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" .venv/bin/pytest -q --timeout 7200 tests/unit tests/golden tests/integration/publishing
+	@SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" .venv/bin/pytest -q --timeout 7200 tests/unit tests/golden tests/integration/publishing \
+	  tests/integration/playbooks/test_doctor.py
+	@[ "$$(id -u)" != 0 ] || SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" molecule/run tailnet
 
 bench: ## Measure the search against its goals and its peers (8 GB of disk; wants a machine that does nothing else)
 	@.ci/bootstrap dev

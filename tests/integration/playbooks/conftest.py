@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,27 @@ class Site:
         self.laptop, self.model_server, self.agent = homes
         self.index = self.laptop / "Library" / "Application Support" / "DigUp" / "index.noindex"
         digup.build(SAMPLES, self.index, home=str(self.laptop), model=HashedWords())
+        self._make_a_mac_of_the_laptop()
+
+    def _make_a_mac_of_the_laptop(self) -> None:
+        """Its syncs are started by a launchd, as on every day."""
+        self.launchctl, commands = self.root / "launchctl", ROOT / "tests" / "doubles" / "mac" / "commands.py"
+        (self.root / "mac").mkdir()
+        for name in ("launchctl", "plutil"):
+            (self.root / "mac" / name).symlink_to(commands)
+        self.launchctl.write_text(
+            f'#!/bin/sh\nexport HOME="{self.laptop}" PRETEND_MAC_STATE="{self.root}/mac/state"\n'
+            f'exec "{sys.executable}" "{self.root}/mac/launchctl" "$@"\n'
+        )
+        self.launchctl.chmod(0o755)
+        (self.inventory / "host_vars").mkdir()
+        variables = {
+            "digup_sync_scheduler": "launchd",
+            "digup_sync_run_now": False,
+            "digup_sync_launchctl": str(self.launchctl),
+            "digup_sync_plutil": str(self.root / "mac" / "plutil"),
+        }
+        (self.inventory / "host_vars" / "macbook.json").write_text(json.dumps(variables))
 
     def run(self, playbook: str, *options: str, **variables: object) -> Ran:
         command = [str(PLAYBOOK), "-i", str(self.inventory), str(ROOT / playbook), *options]
@@ -61,6 +83,15 @@ class Site:
             check=False,
         )
         return Ran(done.returncode, done.stdout + done.stderr)
+
+    def sync(self) -> None:
+        """One sync through the laptop's own agent, to its end."""
+        target = f"gui/{os.getuid()}/com.hermes-digup.sync"
+        subprocess.run([self.launchctl, "kickstart", target], check=True)
+        deadline = time.monotonic() + 60
+        while "\tstate = running\n" in subprocess.check_output([self.launchctl, "print", target], text=True):
+            assert time.monotonic() < deadline, "the sync does not end"
+            time.sleep(0.05)
 
     def rows(self, ran: Ran, report: Path) -> dict[str, str]:
         """Level of each row of the doctor's report, by host and check."""

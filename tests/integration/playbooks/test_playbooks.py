@@ -48,7 +48,7 @@ def test_a_second_run_of_site_changes_nothing_and_says_what_each_host_does(site:
     summary = ran.text[ran.text.index("Say what each host does") : ran.text.index("PLAY RECAP")]
     assert re.search(r"mac-mini +serves embeddinggemma-2 at http://", summary), summary
     assert re.search(r"raspberrypi +searches the files of macbook", summary), summary
-    assert re.search(r"macbook +has sent DigUp's index", summary), summary
+    assert re.search(r"macbook +sends DigUp's index every 15 minutes", summary), summary
     assert re.search(
         r"Asked on raspberrypi for .*it\s+found\s+in\s+\d+\s+ms\s+on\s+macbook:\n +/.+/Documents/",
         summary,
@@ -75,8 +75,7 @@ def test_the_doctor_names_what_is_broken_and_a_host_that_is_away(site: Site, tmp
     config = site.agent / ".config" / "hermes-digup" / "config.env"
     kept = config.read_text()
     away = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-    (site.inventory / "host_vars").mkdir()
-    (site.inventory / "host_vars" / "macbook.json").write_text(json.dumps(away))
+    (site.inventory / "host_vars" / "macbook.yml").write_text(json.dumps(away))
     config.write_text(re.sub(r"(?m)^DIGUP_EMBED_API_KEY=.*", "DIGUP_EMBED_API_KEY=not-the-key", kept))
     env = site.model_server / ".config" / "hermes-digup" / "embedding-server.env"
     env.rename(env.with_name("hidden"))
@@ -85,8 +84,7 @@ def test_the_doctor_names_what_is_broken_and_a_host_that_is_away(site: Site, tmp
     finally:
         config.write_text(kept)
         env.with_name("hidden").rename(env)
-        (site.inventory / "host_vars" / "macbook.json").unlink()
-        (site.inventory / "host_vars").rmdir()
+        (site.inventory / "host_vars" / "macbook.yml").unlink()
     rows = site.rows(ran, tmp_path / "report.json")
     assert ran.code != 0, ran.text
     failed = {row for row, level in rows.items() if level == "FAIL"}

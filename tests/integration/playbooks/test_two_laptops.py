@@ -1,0 +1,57 @@
+"""A second laptop joins, is found in the same answers under its own name, and leaves alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from tests.doubles import digup
+from tests.doubles.model import HashedWords
+from tests.integration.playbooks.conftest import Site
+
+pytestmark = pytest.mark.timeout(900)
+NOTE = (
+    "path: Documents/{0} note.txt\nkind: doc\nmodified: 2026-03-01T09:00:00\n---\nAn axolotl sings in {0}.\n"
+)
+
+
+def add_note(site: Site, laptop: str) -> None:
+    home = site.root / ".demo" / laptop
+    folder = home / "Library" / "Application Support" / "DigUp" / "index.noindex"
+    with digup.Index(folder, home=str(home), model=HashedWords()) as index:
+        index.add(digup.read_sample(NOTE.format(laptop)))
+
+
+def found(site: Site, words: str) -> dict[str, str]:
+    """Name of each found file, by the machine that it is on."""
+    hits = site.search(words)["hits"]
+    return {hit["machine"]: hit["path"].rpartition("/")[2] for hit in reversed(hits)}
+
+
+@pytest.fixture
+def second(site: Site) -> Iterator[str]:
+    """The inventory name of another laptop, with an index."""
+    name, inventory = "airbook", site.inventory / "second.json"
+    add_note(site, name)
+    inventory.write_text(json.dumps({"laptops": {"hosts": {name: {}}}}))
+    yield name
+    inventory.unlink()
+    shutil.rmtree(site.agent / ".local" / "share" / "hermes-digup" / "sources" / name)
+    shutil.rmtree(site.root / ".demo" / name)
+
+
+def test_two_laptops_answer_together_and_one_of_them_leaves_alone(site: Site, second: str) -> None:
+    add_note(site, "macbook")
+    site.sync()
+    ran = site.run("site.yml", "--limit", f"raspberrypi,{second}")
+    assert ran.code == 0, ran.text
+    assert found(site, "axolotl sings") == {"macbook": "macbook note.txt", second: f"{second} note.txt"}
+
+    (site.inventory / "second.json").write_text(
+        json.dumps({"laptops": {"hosts": {second: {"digup_sync_state": "absent"}}}})
+    )
+    ran = site.run("site.yml", "--limit", second)
+    assert ran.code == 0, ran.text
+    assert found(site, "axolotl sings") == {"macbook": "macbook note.txt"}
