@@ -35,7 +35,7 @@ test: ## Lint, then run every test that this machine can
 
 soak: ## Run the same tests with far larger counts (about an hour)
 	@.ci/bootstrap dev
-	@SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" .venv/bin/pytest -q --timeout 7200 tests/unit tests/golden tests/integration/publishing \
+	@SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" .venv/bin/pytest -q --timeout 7200 tests/unit tests/golden tests/integration/publishing tests/integration/sync tests/integration/playbooks \
 	  tests/integration/playbooks/test_doctor.py
 	@[ "$$(id -u)" != 0 ] || SOAK=1 PATH="$$PWD/.venv/bin:$$PATH" molecule/run tailnet
 

@@ -50,7 +50,7 @@ RETURN = r"""
 label: {description: The agent's label., type: str, returned: always}
 session: {description: Whether the user is logged in at the screen., type: bool, returned: always}
 loaded: {description: Whether launchd has it., type: bool, returned: always}
-loaded_anew: {description: Whether launchd got this list in this run and so starts it., type: bool, returned: always}
+loaded_anew: {description: Whether launchd got this list in this run., type: bool, returned: always}
 disabled: {description: Whether it was switched off (Login Items)., type: bool, returned: always}
 running: {description: Whether it runs now; null when unknown., type: bool, returned: always}
 runs: {description: Starts since it was loaded; null when unknown., type: int, returned: always}
