@@ -182,8 +182,10 @@ class PythonFile:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             for left in self._texts(node.left, known):
                 yield from (left + right for right in self._texts(node.right, known))
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "format":
-            yield from (re.sub(r"\{[^}]*\}", HOLE, each) for each in self._texts(node.func.value, known))  # type: ignore[attr-defined]
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format"
+        ):
+            yield from (re.sub(r"\{[^}]*\}", HOLE, each) for each in self._texts(node.func.value, known))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             yield from (re.sub(r"%[a-z]", HOLE, each) for each in self._texts(node.left, known))
         elif isinstance(node, ast.Name) and node.id in known:
@@ -199,8 +201,10 @@ class PythonFile:
         ):
             yield from self._texts(value, known)
             return
-        fixed = isinstance(value, ast.Name) and value.id.isupper() and value.id in known
-        yield from self._texts(known[value.id], {}) if fixed else (HOLE,)  # type: ignore[attr-defined]
+        if isinstance(value, ast.Name) and value.id.isupper() and value.id in known:
+            yield from self._texts(known[value.id], {})
+        else:
+            yield HOLE
 
     def _imported(self) -> dict[str, ast.expr]:
         """The constants of our other modules that this one uses."""

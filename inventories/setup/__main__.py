@@ -6,6 +6,7 @@ import getpass
 import sys
 import textwrap
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 
 from inventories.setup.logins import Facts, LoginError, look, missing, wants_sudo_password
@@ -39,10 +40,10 @@ def main() -> int:
         return 0
     try:
         machines = ask_for_machines()
+        facts = look_at_all(machines)
     except (EOFError, KeyboardInterrupt):
         print("\nStopped. Nothing was written.")
         return 1
-    facts = look_at_all(machines)
     written = write_inventory(INVENTORIES, machines)
     print(f"\nWritten: {written}")
     say_what_next({name for name, found in facts.items() if wants_sudo_password(found)})
@@ -67,7 +68,7 @@ def ask_for_machines() -> dict[str, list[Machine]]:
         ),
         "agents": Question("Where Hermes Agent lives, mostly a Raspberry Pi", agent, "pi", "agent"),
     }
-    return {group: distinct(ask(question, peers)) for group, question in questions.items()}
+    return distinct({group: ask(question, peers) for group, question in questions.items()})
 
 
 def ask(question: Question, peers: list[Peer]) -> list[Machine]:
@@ -86,15 +87,16 @@ def ask(question: Question, peers: list[Peer]) -> list[Machine]:
             print(textwrap.fill(str(error), 78, initial_indent="  ", subsequent_indent="  "))
 
 
-def distinct(machines: list[Machine]) -> list[Machine]:
-    """Two laptops whose names begin alike get names of their own."""
-    taken: dict[str, int] = {}
-    result = []
-    for machine in machines:
-        taken[machine.name] = taken.get(machine.name, 0) + 1
-        number = taken[machine.name]
-        result.append(machine if number == 1 else replace(machine, name=f"{machine.name}-{number}"))
-    return result
+def distinct(machines: dict[str, list[Machine]]) -> dict[str, list[Machine]]:
+    """Each machine under one name in all its groups, and no other machine under that name."""
+    names: dict[Machine, str] = {}
+    for machine in (machine for group in machines.values() for machine in group):
+        tries = chain([machine.name], (f"{machine.name}-{number}" for number in count(2)))
+        names.setdefault(machine, next(name for name in tries if name not in names.values()))
+    return {
+        group: [replace(machine, name=names[machine]) for machine in dict.fromkeys(members)]
+        for group, members in machines.items()
+    }
 
 
 def look_at_all(machines: dict[str, list[Machine]]) -> dict[str, Facts]:

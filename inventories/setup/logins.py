@@ -39,6 +39,8 @@ def look(machine: Machine) -> Facts:
         raise LoginError(
             f"it did not answer within {_WAIT_SECONDS} s. Is it awake, and on the tailnet?"
         ) from None
+    except OSError as error:
+        raise LoginError(f"{error.filename} cannot be run on this machine: {error.strerror}") from None
     facts = dict(_FACT.findall(done.stdout))
     if facts.get("done") != "yes":
         raise LoginError(why_no_login(machine, done.stderr + done.stdout))

@@ -6,6 +6,7 @@ if [ "$(uname -s)" = Darwin ]; then
   python=$(xcode-select -p 2>/dev/null)/usr/bin/python3
   [ -x "$python" ] && say tools yes || say tools no
   index=$(defaults read com.abdurrahim.DigUp indexDir 2>/dev/null) || index=
+  case $index in \~/*) index="$HOME/${index#??}" ;; esac
   [ -n "$index" ] || index="$HOME/Library/Application Support/DigUp/index.noindex"
   [ -e "$index/index.sqlite" ] && say index yes || say index no
   base=${OMLX_BASE_PATH:-$(head -n 1 "$HOME/Library/Application Support/oMLX/base-path" 2>/dev/null)}

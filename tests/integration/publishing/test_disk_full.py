@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.disks import fill, small_disk
 from tests.integration.publishing.deliveries import Laptop, generations, leftovers, mark_in_use, sample
 
 from hermes_digup.publishing import publish, source_status
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    if os.geteuid() != 0 or not mount:
-        pytest.skip("mounting a small tmpfs needs root (run the tests as root in a container)")
-    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=False).returncode:
-        pytest.skip("this container may not mount a tmpfs (give it CAP_SYS_ADMIN)")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", 8) as folder:
+        yield folder
 
 
-def fill(folder: Path, *, leave: int) -> Path:
-    """Takes all room of a file system but `leave` bytes."""
-    ballast = folder / "ballast"
-    free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
-    ballast.write_bytes(bytes(max(free - leave, 0)))
-    return ballast
-
-
-def test_a_full_disk_keeps_the_old_copy_and_says_so(small_disk: Path) -> None:
-    laptop = Laptop(small_disk / "macbook")
+def test_a_full_disk_keeps_the_old_copy_and_says_so(disk: Path) -> None:
+    laptop = Laptop(disk / "macbook")
     laptop.deliver(sample(mark="1"))
     publish(laptop.source)
     laptop.deliver(sample(mark="2"))
-    ballast = fill(small_disk, leave=16_384)
+    ballast = fill(disk, leave=16_384)
 
     outcome = publish(laptop.source)
 
@@ -56,12 +39,12 @@ def test_a_full_disk_keeps_the_old_copy_and_says_so(small_disk: Path) -> None:
     assert mark_in_use(laptop.source) == "2"
 
 
-def test_a_disk_without_a_single_byte_left_keeps_the_old_copy(small_disk: Path) -> None:
-    laptop = Laptop(small_disk / "macbook")
+def test_a_disk_without_a_single_byte_left_keeps_the_old_copy(disk: Path) -> None:
+    laptop = Laptop(disk / "macbook")
     laptop.deliver(sample(mark="1"))
     publish(laptop.source)
     laptop.deliver(sample(mark="2"))
-    fill(small_disk, leave=0)
+    fill(disk, leave=0)
 
     outcome = publish(laptop.source)
 
@@ -70,13 +53,13 @@ def test_a_disk_without_a_single_byte_left_keeps_the_old_copy(small_disk: Path) 
     assert leftovers(laptop.source) == []
 
 
-def test_a_full_disk_gives_up_the_copy_before_the_one_in_use_and_says_so(small_disk: Path) -> None:
-    laptop = Laptop(small_disk / "macbook")
+def test_a_full_disk_gives_up_the_copy_before_the_one_in_use_and_says_so(disk: Path) -> None:
+    laptop = Laptop(disk / "macbook")
     for mark in "12":
         laptop.deliver(sample(mark=mark))
         publish(laptop.source)
     laptop.deliver(sample(mark="3"))
-    fill(small_disk, leave=16_384)
+    fill(disk, leave=16_384)
 
     outcome = publish(laptop.source)
 

@@ -36,6 +36,7 @@ class Desk:
         shutil.copytree(ROOT / "inventories" / "setup", self.folder / "inventories" / "setup")
         self.bin = folder / "bin"
         self.bin.mkdir()
+        self.path = f"{self.bin}:{os.environ['PATH']}"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
         self.public_key = (folder / "key.pub").read_text()
         config = folder / "ssh_config"
@@ -56,7 +57,7 @@ class Desk:
             [sys.executable, "-m", "inventories.setup"],
             cwd=self.folder,
             input="".join(f"{answer}\n" for answer in answers),
-            env={**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "PATH": self.path, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             check=False,
@@ -107,6 +108,14 @@ def test_a_login_that_is_not_let_in_gets_the_one_line_to_run_and_is_tried_again(
 def test_a_password_is_never_asked_for(desk: Desk) -> None:
     desk.command("ssh", 'echo "$@" >&2; exit 255')
     assert "-o BatchMode=yes" in desk.setup(f"{ME}@pi", "-", f"{ME}@pi").stdout
+
+
+def test_without_ssh_on_this_machine_it_is_said(desk: Desk) -> None:
+    (desk.bin / "ssh").unlink()
+    desk.path = str(desk.bin)
+    done = desk.setup(f"{ME}@pi", "-", f"{ME}@pi")
+    assert done.returncode == 0, done.stderr
+    assert "cannot be run on this machine" in done.stdout
 
 
 def test_an_inventory_that_is_there_is_left_as_it_is(desk: Desk) -> None:

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.sync.rig import Laptop, Pi, wait_for
+from tests.disks import fill, small_disk
+from tests.integration.sync.rig import Laptop, Pi
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 12 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    if os.geteuid() != 0 or not mount:
-        pytest.skip("mounting a small tmpfs needs root (run the tests as root in a container)")
-    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(folder)], check=False).returncode:
-        pytest.skip("this container may not mount a tmpfs (give it CAP_SYS_ADMIN)")
-    yield folder
-    wait_for(lambda: subprocess.run(["umount", str(folder)], check=False).returncode == 0)
-
-
-def fill(disk: Path, leave: int) -> Path:
-    """Takes all room but so many bytes."""
-    ballast = disk / "ballast"
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    ballast.write_bytes(bytes(max(free - leave, 0)))
-    return ballast
+    with small_disk(tmp_path / "disk", 12) as folder:
+        yield folder
 
 
 def refused(laptop: Laptop, sentence: str) -> None:

@@ -16,9 +16,9 @@ LOCKED_ONLY = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "--ign
 ARM = [f"--platform=manylinux_2_{minor}_aarch64" for minor in range(36, 16, -1)]
 
 
-@pytest.mark.parametrize("python", ["3.11", "3.13"])
-def test_the_locked_packages_are_wheels_for_aarch64(python: str, tmp_path: Path) -> None:
-    where = ["--target", str(tmp_path), "--python-version", python, "--implementation", "cp"]
+def test_the_locked_packages_are_wheels_for_aarch64(tmp_path: Path) -> None:
+    """For the Python that runs this: pip takes the list's markers for its own, whatever version is named."""
+    where = ["--target", str(tmp_path), "--implementation", "cp"]
     done = subprocess.run(
         [*PIP, *LOCKED_ONLY, *ARM, *where, "-r", str(LOCKED)],
         capture_output=True,

@@ -117,7 +117,7 @@ def test_a_mac_is_looked_at_without_showing_its_main_key(
     (home / "my index").mkdir()
     (home / "my index" / "index.sqlite").touch()
     bin_.mkdir()
-    for name, text in {"uname": "Darwin", "xcode-select": tools, "defaults": home / "my index"}.items():
+    for name, text in {"uname": "Darwin", "xcode-select": tools, "defaults": "~/my index"}.items():
         (bin_ / name).write_text(f"#!/bin/sh\necho '{text}'\n")
         (bin_ / name).chmod(0o755)
     script = Path(logins.__file__).with_name("look.sh").read_text()

@@ -6,6 +6,7 @@ import getpass
 
 import pytest
 import yaml
+from inventories.setup.__main__ import distinct
 from inventories.setup.machines import AnswerError, Machine, Peer, propose, read_answer, read_status
 from inventories.setup.writing import hosts_yml
 
@@ -113,3 +114,15 @@ def test_the_inventory_says_what_was_answered_and_which_machine_this_is() -> Non
         "model_servers": {"hosts": {}},
         "agents": {"hosts": {"raspberrypi": {"ansible_host": "100.64.0.4", "ansible_user": "pi"}}},
     }
+
+
+def test_each_machine_has_one_name_of_its_own_in_all_groups() -> None:
+    mac, other, third = (Machine("mac", host, "anna") for host in ("mac.a.net", "mac.b.net", "mac.c.net"))
+    taken = Machine("mac-2", "mac-2", "anna")
+    named = distinct({"laptops": [mac, taken, other, mac], "model_servers": [mac], "agents": [third]})
+    assert {group: [machine.name for machine in members] for group, members in named.items()} == {
+        "laptops": ["mac", "mac-2", "mac-3"],
+        "model_servers": ["mac"],
+        "agents": ["mac-4"],
+    }
+    assert [machine.host for machine in named["laptops"]] == ["mac.a.net", "mac-2", "mac.b.net"]
