@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -141,7 +141,10 @@ def resident_bytes() -> int:
 
 def held(generations: Path) -> tuple[set[str], int]:
     """The generations that this process has open or mapped, and how many descriptors it has."""
-    descriptors = [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    descriptors = []
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed by another thread since it was listed
+            descriptors.append(str(each.readlink()))
     mapped = Path("/proc/self/maps").read_text()
     inside = re.compile(re.escape(str(generations)) + r"/([^/\s]+)")
     return set(inside.findall("\n".join([*descriptors, mapped]))), len(descriptors)
