@@ -71,11 +71,10 @@ class Passage(Segment):
 
 
 class KeywordRow(NamedTuple):
-    """A segment whose text matches a query, with its file's kind as stored."""
+    """A segment whose text matches a query."""
 
     file: int
     segment: int
-    file_kind: str
 
 
 class PhraseRow(NamedTuple):

@@ -43,7 +43,9 @@ def quickly(database: Database, patterns: Sequence[str]) -> Answer:
     """The same from the package; from a database just opened, nothing of former questions is kept."""
     found = database.keyword_rows(patterns, LIMIT, None)
     files = list(dict.fromkeys(row.file for row in found))[:FILES]
-    covered = [set(each) for each in database.files_matching(patterns, files)]
-    match = " OR ".join(patterns)
-    snippets = [database.marked(match, row.segment) for row in found[:SHOWN]]
+    # As ranking does it: a file found by one expression alone holds that.
+    covered = [set(files)] if len(patterns) == 1 else [*map(set, database.files_matching(patterns, files))]
+    shown = [row.segment for row in found[:SHOWN]]
+    marked = database.marked(patterns, shown)
+    snippets = [marked[segment] for segment in shown]
     return Answer([(row.file, row.segment) for row in found], covered, snippets)

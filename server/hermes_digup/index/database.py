@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -15,11 +16,13 @@ import numpy as np
 
 from hermes_digup.errors import NoIndexError, RefusedCopyError
 from hermes_digup.index import kernel, listing
+from hermes_digup.index.bundles import bundle
 from hermes_digup.index.checks import check_shape, try_queries
 from hermes_digup.index.connections import Connections
 from hermes_digup.index.door import as_text, as_text_or_none, askable
-from hermes_digup.index.keywords import Sought, best_rows, bundle, files_with
+from hermes_digup.index.keywords import Sought, best_rows, snippets
 from hermes_digup.index.listing import Counts, Wanted
+from hermes_digup.index.owners import Owners
 from hermes_digup.index.postings import Postings
 from hermes_digup.index.shapes import (
     FILE_COLUMNS,
@@ -43,6 +46,11 @@ CODE_FILE: Final = "code.sqlite"
 _FOLDERS_KEPT: Final = 8
 
 _TEXTS: Final = "SELECT count(*) FROM fts_docsize"
+_KINDS: Final = "SELECT id, kind FROM files WHERE id IN (SELECT value FROM json_each(?))"
+_ORIGINALS: Final = """
+    SELECT rowid, original FROM fts
+    WHERE rowid IN (SELECT value FROM json_each(?)) AND original IS NOT NULL
+"""
 _PHRASE_ROWS: Final = f"""
     SELECT {PASSAGE_COLUMNS} FROM fts t CROSS JOIN segments s ON s.id = t.rowid
     WHERE t.fts MATCH ?1 AND +t.rowid IN (SELECT id FROM segments WHERE file = ?2)
@@ -51,10 +59,10 @@ _PHRASE_ROWS: Final = f"""
 
 
 class _Inside(NamedTuple):
-    """The files inside a folder, also as one parameter of a query."""
+    """The files inside a folder, also in ascending order."""
 
     files: frozenset[int]
-    bundle: str
+    numbers: NDArray[np.int64]
 
 
 class Database:
@@ -80,6 +88,7 @@ class Database:
         self._vectors: StoredVectors | None = None
         self._texts: int | None = None
         self._postings = Postings()
+        self._owners: Owners | None = None
         self._connections = Connections(path)
         if not path.is_file():
             raise NoIndexError(f"There is no {path.name}", where=str(path.parent))
@@ -136,18 +145,20 @@ class Database:
         self, patterns: Sequence[str], limit: int, folder: FolderFilter | None
     ) -> list[KeywordRow]:
         """Segments that match any FTS expression, best bm25 first, then by number; in a folder if given."""
-        inside = self._inside(folder).bundle if folder is not None else None
+        files = self._inside(folder).numbers if folder is not None else None
         with self._connections.one() as connection:
             if self._texts is None:
                 self._texts = int(connection.execute(_TEXTS).fetchone()[0])
-            found = [len(self._postings.of(connection, each)) for each in patterns]
-            return best_rows(connection, Sought(patterns, found, self._texts, inside), limit)
+            owners = self._all_owners(connection)
+            rows = [self._postings.of(connection, each) for each in patterns]
+            inside = partial(owners.are_in, files) if files is not None else None
+            return owners.of(best_rows(connection, Sought(patterns, rows, self._texts, inside), limit))
 
     def files_matching(self, patterns: Sequence[str], files: Collection[int]) -> list[set[int]]:
         """For each FTS expression, which of these files match it in any row, the name row included."""
         with self._connections.one() as connection:
             rows = [self._postings.of(connection, each) for each in patterns]
-            return files_with(connection, rows, files)
+            return self._all_owners(connection).with_any(rows, files)
 
     def phrase_rows(self, match: str, file: int, limit: int) -> list[PhraseRow]:
         """The rows of one file that match, in order of loc (none first)."""
@@ -155,18 +166,25 @@ class Database:
             found = connection.execute(_PHRASE_ROWS, (askable(match), file, limit)).fetchall()
         return [PhraseRow(row[0], segment_of(row).loc, as_text(row[-1])) for row in found]
 
-    def marked(self, match: str, segment: int) -> str:
-        """The text index's own snippet of a segment, matches in « »; empty when it does not match."""
-        sql = "SELECT snippet(fts, 1, '«', '»', '…', 12) FROM fts WHERE fts MATCH ? AND rowid = ?"
-        return self._one_text(sql, (askable(match), segment)) or ""
+    def marked(self, patterns: Sequence[str], segments: Collection[int]) -> dict[int, str]:
+        """The text index's own snippets of those of the segments that match any, matches in « »."""
+        with self._connections.one() as connection:
+            found = sum(len(self._postings.of(connection, each)) for each in patterns)
+            made = snippets(connection, patterns, found, segments)
+        return {number: as_text(text) for number, text in made.items()}
 
-    def original(self, segment: int) -> str | None:
-        """A segment's text as written when normalising changed it, else None."""
-        return self._one_text("SELECT original FROM fts WHERE rowid = ?", (segment,))
+    def originals(self, segments: Collection[int]) -> dict[int, str]:
+        """Texts as written, of those of the segments whose text normalising changed."""
+        with self._connections.one() as connection:
+            rows = connection.execute(_ORIGINALS, (bundle(segments),)).fetchall()
+        return {number: as_text(text) for number, text in rows}
 
     def text(self, segment: int) -> str | None:
         """A segment's text as written; None when it has none."""
-        return self._one_text(f"SELECT {TEXT} FROM fts t WHERE t.rowid = ?", (segment,))  # noqa: S608 - constant
+        sql = f"SELECT {TEXT} FROM fts t WHERE t.rowid = ?"  # noqa: S608 - constant
+        with self._connections.one() as connection:
+            row = connection.execute(sql, (segment,)).fetchone()
+        return as_text_or_none(row[0]) if row else None
 
     def files(self, numbers: Collection[int]) -> dict[int, File]:
         """The files with these numbers."""
@@ -182,7 +200,9 @@ class Database:
 
     def file_kinds(self, numbers: Collection[int]) -> dict[int, str]:
         """The kinds, as stored, of the files with these numbers."""
-        return {number: file.kind for number, file in self.files(numbers).items()}
+        with self._connections.one() as connection:
+            rows = connection.execute(_KINDS, (bundle(numbers),)).fetchall()
+        return {number: as_text(kind) for number, kind in rows}
 
     # What the tools ask.
 
@@ -255,12 +275,12 @@ class Database:
         with self._connections.one() as connection:
             rows = connection.execute("SELECT id, path FROM files")
             files = frozenset(number for number, path in rows if folder.contains(as_text(path)))
-        return _Inside(files, bundle(files))
+        return _Inside(files, np.sort(np.fromiter(files, np.int64, len(files))))
 
-    def _one_text(self, sql: str, parameters: tuple[object, ...]) -> str | None:
-        with self._connections.one() as connection:
-            row = connection.execute(sql, parameters).fetchone()
-        return as_text_or_none(row[0]) if row else None
+    def _all_owners(self, connection: sqlite3.Connection) -> Owners:
+        if self._owners is None:
+            self._owners = Owners(connection)
+        return self._owners
 
 
 def _vector_source(connection: sqlite3.Connection) -> str | None:

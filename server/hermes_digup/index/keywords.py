@@ -5,17 +5,15 @@ Same rows, scores and order as one statement over all that match: SQLite compute
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
-from collections.abc import Collection, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from hermes_digup.index.door import as_text, askable
-from hermes_digup.records import KeywordRow
+from hermes_digup.index.bundles import bundle
+from hermes_digup.index.door import askable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,105 +22,109 @@ if TYPE_CHECKING:
 _MOST_OF_IDF: Final = 2.2
 _LEAST_IDF: Final = 1e-6
 _ROUNDING: Final = 1e-9
-_WORTH: Final = 0.5  # rare words that match more than this share of all are no short cut
+_FEW: Final = 8  # times as many rows as wanted are scored at once, of more at first only a part
+_WORTH: Final = 0.7  # of all rows: scoring more than this share by number is slower than scoring all
 
-_SCORED: Final = "SELECT rowid AS id, bm25(fts, 3.0, 1.0) AS score FROM fts WHERE fts MATCH :match"
 # FTS5 must walk its own lists once: with a bare `rowid IN` it would start afresh for every number.
-_INSIDE: Final = """
-    AND +rowid IN (SELECT id FROM segments WHERE file IN (SELECT value FROM json_each(:inside)))
-"""
-_AMONG: Final = " AND +rowid IN (SELECT value FROM json_each(:among))"
 _BEST: Final = """
-    SELECT f.id, k.id, f.kind FROM ({scored} ORDER BY score, id LIMIT :limit) k
-    JOIN segments s ON s.id = k.id JOIN files f ON f.id = s.file ORDER BY k.score, k.id
+    SELECT bm25(fts, 3.0, 1.0) AS score, rowid AS id FROM fts WHERE fts MATCH :match {among}
+    ORDER BY score, id LIMIT :limit
 """
-_SCORES: Final = "SELECT id, score FROM ({scored})"
-_SEGMENTS: Final = """
-    SELECT group_concat(id), group_concat(file) FROM segments
-    WHERE file IN (SELECT value FROM json_each(?))
+_AMONG: Final = "AND +rowid IN (SELECT value FROM json_each(:among))"
+_SNIPPETS: Final = """
+    SELECT rowid, snippet(fts, 1, '«', '»', '…', 12) FROM fts
+    WHERE fts MATCH ? AND {rowid} IN (SELECT value FROM json_each(?))
 """
-
-
-def bundle(numbers: Collection[int]) -> str:
-    """Numbers as one parameter, so that the SQL stays the same and prepared."""
-    return json.dumps(list(numbers))
-
-
-def unbundled(text: str | None) -> NDArray[np.int64]:
-    """Numbers that SQLite put into one text: a row at a time costs Python far more than SQLite."""
-    return np.fromstring(text, np.int64, sep=",") if text else np.empty(0, np.int64)
+_ROWS_FOR_A_START: Final = 400  # that FTS5 walks in the time it takes to start afresh for one expression
 
 
 class Sought(NamedTuple):
-    """FTS expressions looked for: how often each matches, of how many rows, in which files (None: all)."""
+    """FTS expressions looked for, with the rows that match each, ascending; how many texts there are in all.
+
+    `inside`: which rows of some may be found; None: all.
+    """
 
     patterns: Sequence[str]
-    found: Sequence[int]
+    rows: Sequence[NDArray[np.int64]]
     texts: int
-    inside: str | None
+    inside: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None
 
 
-def best_rows(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[KeywordRow]:
+def best_rows(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[int]:
     """Rows that match any of the FTS expressions, best bm25 first, then by number.
+
+    Scores the rows that could score most, then those others that can still be among the best.
+    Raises: sqlite3.Error.
+    """
+    if sought.inside is None and sum(map(len, sought.rows)) < _FEW * limit:
+        return [number for _, number in _best(connection, sought.patterns, limit)]
+    rows = matching = _united(sought.rows)
+    most = _most(sought, matching)
+    if sought.inside is not None:
+        inside = sought.inside(matching)
+        rows, most = matching[inside], most[inside]
+
+    def best(wanted: NDArray[np.bool_]) -> list[tuple[float, int]]:
+        if sought.inside is None and np.count_nonzero(wanted) > _WORTH * len(matching):
+            return _best(connection, sought.patterns, limit)
+        return _best(connection, sought.patterns, limit, bundle(rows[wanted].tolist()))
+
+    first = _highest(most, limit)
+    found = best(first)
+    if len(found) == limit:
+        last = -found[-1][0]  # best is lowest, and none is above 0
+        more = ~first & (most > last - _ROUNDING)
+        if more.any():
+            found = sorted({*found, *best(more)})[:limit]
+    return [number for _, number in found]
+
+
+def _best(
+    connection: sqlite3.Connection, patterns: Sequence[str], limit: int, among: str | None = None
+) -> list[tuple[float, int]]:
+    sql = _BEST.format(among="" if among is None else _AMONG)
+    parameters = {"match": _any_of(patterns), "limit": limit, "among": among}
+    return connection.execute(sql, parameters).fetchall()
+
+
+def snippets(
+    connection: sqlite3.Connection, patterns: Sequence[str], found: int, rows: Collection[int]
+) -> dict[int, object]:
+    """FTS5's own snippets of those of the rows that match; `found`: how often the expressions match in all.
 
     Raises: sqlite3.Error.
     """
-    patterns, inside = sought.patterns, sought.inside
-    among = _candidates(connection, sought, limit)
-    scored = _SCORED + (_INSIDE if inside is not None else "") + (_AMONG if among is not None else "")
-    parameters = {"match": _any_of(patterns), "limit": limit, "inside": inside, "among": among}
-    with closing(connection.execute(_BEST.format(scored=scored), parameters)) as cursor:
-        return [KeywordRow(file, segment, as_text(kind)) for file, segment, kind in cursor]
+    walk = found < _ROWS_FOR_A_START * len(patterns) * len(rows)
+    sql = _SNIPPETS.format(rowid="+rowid" if walk else "rowid")
+    return dict(connection.execute(sql, (_any_of(patterns), bundle(rows))).fetchall())
 
 
-def files_with(
-    connection: sqlite3.Connection, rows: Sequence[NDArray[np.int64]], files: Collection[int]
-) -> list[set[int]]:
-    """For each list of rows, ascending, which of these files have any of them. Raises: sqlite3.Error."""
-    numbers, whose = map(unbundled, connection.execute(_SEGMENTS, (bundle(files),)).fetchone())
-    return [set(whose[_are_in(numbers, each)].tolist()) for each in rows]
+def _united(rows: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The numbers that are in any, ascending, each once."""
+    every = np.sort(np.concatenate(rows), kind="stable")  # fast for a few ascending stretches
+    united: NDArray[np.int64] = every[np.append(True, every[1:] != every[:-1])[: len(every)]]
+    return united
 
 
-def _are_in(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
-    if not len(ascending):
-        return np.zeros(len(numbers), np.bool_)
-    places = np.searchsorted(ascending, numbers)
-    found: NDArray[np.bool_] = ascending[np.minimum(places, len(ascending) - 1)] == numbers
-    return found
+def _most(sought: Sought, matching: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What each row scores less than, from which expressions it matches."""
+    most = np.zeros(len(matching))
+    for rows in sought.rows:
+        most[np.searchsorted(matching, rows)] += _MOST_OF_IDF * _idf(len(rows), sought.texts)
+    return most
 
 
-def _candidates(connection: sqlite3.Connection, sought: Sought, limit: int) -> str | None:
-    """The rows that can be among the best, found by the rarer words alone; None: any can (MaxScore)."""
-    found = sought.found
-    order = sorted(range(len(found)), key=found.__getitem__)
-    most = [_MOST_OF_IDF * _idf(found[place], sought.texts) for place in order]
-    rows = 0
-    for count in range(1, len(order)):
-        rows += found[order[count - 1]]
-        rest = sum(most[count:]) + _ROUNDING
-        if rows > _WORTH * sum(found):
-            break
-        if rows < limit or rest >= sum(most[:count]):
-            continue
-        # In the order of the query, in which SQLite adds them up.
-        rare = [sought.patterns[place] for place in sorted(order[:count])]
-        among = _close_to_best(connection, sought._replace(patterns=rare), limit, rest)
-        if among is not None:
-            return bundle(among)
-    return None
+def _highest(most: NDArray[np.float64], limit: int) -> NDArray[np.bool_]:
+    """Which rows to score first: those that could score most, as many as are wanted in the end or more.
 
-
-def _close_to_best(connection: sqlite3.Connection, rare: Sought, limit: int, rest: float) -> list[int] | None:
-    """Rows that other words, which add less than `rest`, can bring among the best; None: perhaps any."""
-    scored = _SCORED + (_INSIDE if rare.inside is not None else "")
-    parameters = {"match": _any_of(rare.patterns), "inside": rare.inside}
-    scores = connection.execute(_SCORES.format(scored=scored), parameters).fetchall()
-    if len(scores) < limit:
-        return None
-    last = sorted(score for _, score in scores)[limit - 1]  # best is lowest, and none is above 0
-    if -last <= rest:
-        return None
-    return [number for number, score in scores if score <= last + rest]
+    Rows of the same expressions go together.
+    """
+    count = len(most) // _FEW
+    if len(most) < _FEW * limit:
+        return np.ones(len(most), np.bool_)
+    least = np.partition(most, -count)[-count]
+    above: NDArray[np.bool_] = most > least
+    return above if np.count_nonzero(above) >= limit else most >= least
 
 
 def _idf(found: int, texts: int) -> float:

@@ -10,8 +10,8 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
+from hermes_digup.index.bundles import unbundled
 from hermes_digup.index.door import askable
-from hermes_digup.index.keywords import unbundled
 
 if TYPE_CHECKING:
     import numpy as np

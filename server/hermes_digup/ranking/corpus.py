@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from hermes_digup.records import File, FolderFilter, KeywordRow, PhraseRow, Segment, VectorRows
@@ -41,11 +41,11 @@ class Corpus(Protocol):
     def phrase_rows(self, match: str, file: int, limit: int) -> Sequence[PhraseRow]:
         """The rows of one file that match, in order of loc (none first)."""
 
-    def marked(self, match: str, segment: int) -> str:
-        """The text index's own snippet of a segment, matches in « »; empty when it does not match."""
+    def marked(self, patterns: Sequence[str], segments: Collection[int]) -> Mapping[int, str]:
+        """The text index's own snippets of those of the segments that match any, matches in « »."""
 
-    def original(self, segment: int) -> str | None:
-        """A segment's text as written when normalising changed it, else None."""
+    def originals(self, segments: Collection[int]) -> Mapping[int, str]:
+        """Texts as written, of those of the segments whose text normalising changed."""
 
     def text(self, segment: int) -> str | None:
         """A segment's text as written; None when it has none."""

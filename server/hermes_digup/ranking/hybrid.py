@@ -118,16 +118,18 @@ def _keywords(corpus: Corpus, query: Query, expressions: list[str]) -> dict[int,
         return {}
     # The limit comes before the kind filter and before one row a file, as in DigUp.
     kept: dict[int, KeywordHit] = {}
-    for row in corpus.keyword_rows(expressions, MOST_KEYWORD_ROWS, query.folder):
+    rows = corpus.keyword_rows(expressions, MOST_KEYWORD_ROWS, query.folder)
+    kinds = corpus.file_kinds({row.file for row in rows}) if query.kinds is not None else {}
+    for row in rows:
         if len(kept) == MOST_KEYWORD_FILES:
             break
-        if row.file not in kept and _is_wanted(row.file_kind, query.kinds):
+        if row.file not in kept and _is_wanted(kinds.get(row.file), query.kinds):
             kept[row.file] = KeywordHit(len(kept) + 1, row.segment, 0.0)
     coverage = _coverage(corpus, expressions, kept)
     return {file: hit._replace(coverage=coverage[file]) for file, hit in kept.items()}
 
 
-def _is_wanted(kind: str, kinds: frozenset[str] | None) -> bool:
+def _is_wanted(kind: str | None, kinds: frozenset[str] | None) -> bool:
     return kinds is None or (kind in kinds and kind in _KNOWN_KINDS)
 
 
@@ -136,6 +138,8 @@ def _coverage(corpus: Corpus, expressions: list[str], files: Collection[int]) ->
 
     Six of twelve come to a little less than a half that way, and miss the gate.
     """
+    if len(expressions) == 1:
+        return dict.fromkeys(files, 1.0)  # found by it
     coverage = dict.fromkeys(files, 0.0)
     if not coverage:
         return coverage

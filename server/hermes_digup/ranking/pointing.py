@@ -75,10 +75,16 @@ class Pointer:
         numbers.update(one.keyword.segment for one in found if one.keyword)
         segments = self._corpus.segments(numbers)
         files = self._corpus.files([one.file for one in found])
-        return [
-            self._hit(one, place, segments, files[one.file])
+        hits = [
+            (one, segments[place.segment], place.focus)
             for one, place in zip(found, places, strict=True)
             if one.file in files and place.segment in segments
+        ]
+        shown = [_shown(one, segment, segments) for one, segment, _ in hits]
+        marked = self._marked({number for number in shown if number is not None})
+        return [
+            self._hit(one, segment, focus, files[one.file], "" if number is None else marked.get(number, ""))
+            for (one, segment, focus), number in zip(hits, shown, strict=True)
         ]
 
     def _place(self, rank: int, one: Found) -> Place:
@@ -125,8 +131,7 @@ class Pointer:
         first = int(row.loc or 0) if row else 0
         return first_line(words, text, first)
 
-    def _hit(self, one: Found, place: Place, segments: dict[int, Segment], file: File) -> Hit:
-        segment = segments[place.segment]
+    def _hit(self, one: Found, segment: Segment, focus: int | None, file: File, marked: str) -> Hit:
         return Hit(
             file_id=one.file,
             path=file.path,
@@ -140,39 +145,38 @@ class Pointer:
             segment_id=segment.id,
             loc=segment.loc,
             loc_end=segment.loc_end,
-            excerpt=self._excerpt(segment, one.keyword, segments),
-            focus=place.focus,
+            # Only the text is looked at, so quotation marks of the document itself count, as in DigUp.
+            excerpt=excerpt(marked, EXCERPT_LENGTH) if MARK in marked else segment.excerpt,
+            focus=focus,
             modified_unix=file.modified_unix,
             size=file.size,
             info=file.info,
             matched=self._matched(one),
         )
 
-    def _excerpt(
-        self, segment: Segment, keyword: KeywordHit | None, segments: dict[int, Segment]
-    ) -> str | None:
-        """The marked stretch of this very segment; for a wordless picture, of its file's text."""
-        if keyword is None:
-            return segment.excerpt
-        own = keyword.segment == segment.id
-        wordless = segment.excerpt is None and segment.loc is None
-        row = segments.get(keyword.segment)
-        if own or (wordless and row is not None and _known(row.kind) != "name"):
-            marked = self._marked(keyword.segment)
-            # Only the text is looked at, so quotation marks of the document itself count, as in DigUp.
-            if MARK in marked:
-                return excerpt(marked, EXCERPT_LENGTH)
-        return segment.excerpt
-
-    def _marked(self, segment: int) -> str:
-        original = self._corpus.original(segment)
-        kept = snippet(original, self._asked.terms) if original is not None else None
-        return kept if kept is not None else self._corpus.marked(self._asked.match, segment)
+    def _marked(self, segments: set[int]) -> dict[int, str]:
+        """The stretch of each segment with the words found marked: of the text as written if that has any."""
+        originals = self._corpus.originals(segments)
+        kept = {number: snippet(text, self._asked.terms) for number, text in originals.items()}
+        marked = {number: text for number, text in kept.items() if text is not None}
+        others = segments - marked.keys()
+        return {**self._corpus.marked(self._asked.patterns, others), **marked} if others else marked
 
     def _matched(self, one: Found) -> Matched:
         if not self._asked.stands_out(one.best):
             return "words"
         return "both" if one.keyword else "meaning"
+
+
+def _shown(one: Found, segment: Segment, segments: dict[int, Segment]) -> int | None:
+    """The segment whose words a hit shows: this very one, or for a wordless picture its file's text."""
+    if one.keyword is None:
+        return None
+    row = segments.get(one.keyword.segment)
+    wordless = segment.excerpt is None and segment.loc is None
+    if row is not None and (row.id == segment.id or (wordless and _known(row.kind) != "name")):
+        return row.id
+    return None
 
 
 def _known(kind: str) -> str:
