@@ -35,6 +35,16 @@ def pi(databases: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with a test that may take long come first, so that no worker begins one when the others are done."""
+    patience: dict[Path, float] = {}
+    for item in items:
+        marker = item.get_closest_marker("timeout")
+        patience[item.path] = max(patience.get(item.path, 0), float(marker.args[0]) if marker else 0)
+    items.sort(key=lambda item: patience[item.path], reverse=True)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
