@@ -34,7 +34,7 @@ def packed(index: Path) -> Path:
 def mapped(index: Path) -> np.ndarray:
     """The float16 bytes of an index's vectors, mapped."""
     count = sqlite3.connect(index).execute("SELECT count(vec) FROM segments").fetchone()[0]
-    return np.memmap(packed(index), np.float16, "r", 4096, (count, 768))
+    return np.asarray(np.memmap(packed(index), np.float16, "r", 4096, (count, 768)))  # as the server has them
 
 
 def a_query() -> np.ndarray:
