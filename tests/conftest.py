@@ -37,7 +37,7 @@ def pi(databases: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with a test that may take long come first, so that no worker begins one when the others are done."""
+    """Files with a test that may take long come first, so that no worker ends up alone with one."""
     patience: dict[Path, float] = {}
     for item in items:
         marker = item.get_closest_marker("timeout")

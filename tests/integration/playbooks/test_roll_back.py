@@ -15,7 +15,9 @@ def test_the_way_back_is_one_command_and_there_once(site: Site, tmp_path: Path) 
     used = site.agent / ".local" / "share" / "hermes-digup" / "venv"
     before, answered = used.resolve(), site.search("landlord pets")["hits"]
     newer = tmp_path / "requirements.txt"
-    newer.write_text((ROOT / "templates" / "pi" / "requirements.txt").read_text() + "\n# of a newer version\n")
+    newer.write_text(
+        (ROOT / "templates" / "pi" / "requirements.txt").read_text() + "\n# of a newer version\n"
+    )
 
     ran = site.run("site.yml", hermes_digup_requirements=str(newer))
     assert ran.code == 0, ran.text
