@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MOST_OF_IDF: Final = 2.2
 _LEAST_IDF: Final = 1e-6
 _ROUNDING: Final = 1e-9
-_FEW: Final = 8  # times as many rows as wanted are scored at once, of more at first only a part
+_USUAL: Final = 0.4  # of the most that a row can score
 _WORTH: Final = 0.7  # of all rows: scoring more than this share by number is slower than scoring all
 
 # FTS5 must walk its own lists once: with a bare `rowid IN` it would start afresh for every number.
@@ -56,7 +56,7 @@ def best_rows(connection: sqlite3.Connection, sought: Sought, limit: int) -> lis
     Scores the rows that could score most, then those others that can still be among the best.
     Raises: sqlite3.Error.
     """
-    if sought.inside is None and sum(map(len, sought.rows)) < _FEW * limit:
+    if sought.inside is None and sum(map(len, sought.rows)) <= limit:
         return [number for _, number in _best(connection, sought.patterns, limit)]
     rows = matching = _united(sought.rows)
     most = _most(sought, matching)
@@ -69,7 +69,7 @@ def best_rows(connection: sqlite3.Connection, sought: Sought, limit: int) -> lis
             return _best(connection, sought.patterns, limit)
         return _best(connection, sought.patterns, limit, bundle(rows[wanted].tolist()))
 
-    first = _highest(most, limit)
+    first = _promising(most, limit)
     found = best(first)
     if len(found) == limit:
         last = -found[-1][0]  # best is lowest, and none is above 0
@@ -114,17 +114,15 @@ def _most(sought: Sought, matching: NDArray[np.int64]) -> NDArray[np.float64]:
     return most
 
 
-def _highest(most: NDArray[np.float64], limit: int) -> NDArray[np.bool_]:
-    """Which rows to score first: those that could score most, as many as are wanted in the end or more.
+def _promising(most: NDArray[np.float64], limit: int) -> NDArray[np.bool_]:
+    """Which rows to score first, as many as are wanted or more: those whose usual score is likely enough.
 
-    Rows of the same expressions go together.
+    A word that occurs once in a text of average length counts for less than half of what it could.
     """
-    count = len(most) // _FEW
-    if len(most) < _FEW * limit:
+    if len(most) <= limit:
         return np.ones(len(most), np.bool_)
-    least = np.partition(most, -count)[-count]
-    above: NDArray[np.bool_] = most > least
-    return above if np.count_nonzero(above) >= limit else most >= least
+    promising: NDArray[np.bool_] = most >= _USUAL * np.partition(most, -limit)[-limit]
+    return promising
 
 
 def _idf(found: int, texts: int) -> float:

@@ -17,10 +17,9 @@ from hermes_digup.records import KeywordRow
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The index on segments(file) holds both, in this order.
+# The index on segments(file) holds both, mostly in order of file. Whatever a file may be, a cast is a number.
 _ALL: Final = """
-    SELECT group_concat(id), group_concat(file)
-    FROM (SELECT id, file FROM segments WHERE typeof(file) = 'integer' ORDER BY file, id)
+    SELECT group_concat(id), group_concat(CAST(file AS INTEGER)) FROM segments WHERE file IS NOT NULL
 """
 
 
@@ -29,7 +28,9 @@ class Owners:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Reads them. Raises: sqlite3.Error."""
-        self._segments, owners = map(unbundled, connection.execute(_ALL).fetchone())
+        segments, owners = map(unbundled, connection.execute(_ALL).fetchone())
+        by_file = np.argsort(owners, kind="stable")
+        self._segments, owners = segments[by_file], owners[by_file]
         self._order = np.argsort(self._segments, kind="stable")
         self._starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])
         self._files = owners[self._starts]

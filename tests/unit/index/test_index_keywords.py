@@ -16,6 +16,7 @@ from hermes_digup.index.owners import Owners
 from hermes_digup.index.postings import Postings
 
 ROWS, LIMITS, SHOWN = 7000, (1000, 100, 100), 20
+USUAL = (keywords._USUAL, 0.99)  # a guess that decides how fast an answer is, never what it is
 WORDS = [f"{a}{b}{c}" for a in "brtsml" for b in "aeiou" for c in ("n", "ring", "st", "ters")]
 PLAIN = """
     SELECT s.file, s.id {snippet} FROM fts JOIN segments s ON s.id = fts.rowid
@@ -54,6 +55,7 @@ def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(in
             patterns = some_patterns(chance)
             match, folder = " OR ".join(patterns), chance.choice(["", "", "a", "b"])
             limit = chance.choice(LIMITS)
+            monkeypatch.setattr(keywords, "_USUAL", chance.choice(USUAL))
             rows = PLAIN.format(snippet="", inside=numbers[folder], limit=limit)
             wanted = plain.execute(rows, (match,)).fetchall()
 
@@ -71,7 +73,7 @@ def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(in
                 assert files == plainly & {row.file for row in found}, pattern
 
     assert sum(some != () for some in scored) > 60
-    assert len(scored) > rounds(220, 2200)  # now and then others can still be among the best
+    assert len(scored) > rounds(220, 2200)  # when too few were promising, others are scored too
 
 
 def some_patterns(chance):
