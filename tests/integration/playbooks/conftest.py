@@ -22,7 +22,8 @@ from tests.soak import SOAK
 
 ROOT = Path(__file__).parents[3]
 # One deployed site after another, a playbook for each fault: only with SOAK=1.
-collect_ignore = [] if SOAK else ["test_doctor.py", "test_roll_back.py", "test_two_laptops.py"]
+LONG = ["test_doctor.py", "test_roll_back.py", "test_two_laptops.py", "test_update.py"]
+collect_ignore = [] if SOAK else LONG
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 SAMPLES = ROOT / "tests" / "doubles" / "samples"
 
@@ -40,7 +41,12 @@ class Ran:
 
 
 class Site:
-    """The demo's inventory below `root`, which stands for a clone of the project."""
+    """The demo's inventory below `root`, which stands for a clone of the project.
+
+    Its playbooks are those of `tree`, a folder with all of the project in some version.
+    """
+
+    tree = ROOT
 
     def __init__(self, root: Path) -> None:
         self.root, self.inventory = root, root / "inventories" / "demo"
@@ -75,10 +81,10 @@ class Site:
         (self.inventory / "host_vars" / "macbook.json").write_text(json.dumps(variables))
 
     def run(self, playbook: str, *options: str, **variables: object) -> Ran:
-        command = [str(PLAYBOOK), "-i", str(self.inventory), str(ROOT / playbook), *options]
+        command = [str(PLAYBOOK), "-i", str(self.inventory), playbook, *options]
         done = subprocess.run(
             [*command, "-e", json.dumps(variables)],
-            cwd=ROOT,
+            cwd=self.tree,
             env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCALHOST_WARNING": "0"},
             capture_output=True,
             text=True,

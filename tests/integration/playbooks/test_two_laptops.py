@@ -1,4 +1,4 @@
-"""A second laptop joins, is found in the same answers under its own name, and leaves alone."""
+"""A second laptop joins, is found in the same answers under its own name, and leaves alone, in either way."""
 
 from __future__ import annotations
 
@@ -55,3 +55,33 @@ def test_two_laptops_answer_together_and_one_of_them_leaves_alone(site: Site, se
     ran = site.run("site.yml", "--limit", second)
     assert ran.code == 0, ran.text
     assert found(site, "axolotl sings") == {"macbook": "macbook note.txt"}
+
+
+def test_uninstalling_one_laptop_shuts_its_door_at_the_pi_and_says_so_when_the_pi_is_away(
+    site: Site, second: str
+) -> None:
+    keys = site.agent / ".ssh" / "authorized_keys"
+    away = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    only_second = ("playbooks/uninstall.yml", "--limit", second, "-e", "uninstall_confirm=yes")
+    ran = site.run("site.yml", "--limit", f"raspberrypi,{second}")
+    assert ran.code == 0, ran.text
+    keys.parent.mkdir(mode=0o700, exist_ok=True)
+    keys.write_text(f"restrict AAAA hermes-digup:macbook\nrestrict AAAB hermes-digup:{second}\n")
+
+    (site.inventory / "host_vars" / "raspberrypi.json").write_text(json.dumps(away))
+    ran = site.run(*only_second)
+    (site.inventory / "host_vars" / "raspberrypi.json").unlink()
+    assert ran.code != 0
+    told = " ".join(ran.text.split())
+    assert f"the key line and the copies of {second} are still there" in told, ran.text
+    assert f"run: ansible-playbook playbooks/uninstall.yml -e uninstall_confirm=yes --limit {second}" in told
+    assert not list((site.root / ".demo" / second).rglob("digup-sync.sh"))
+    assert set(found(site, "axolotl sings")) == {"macbook", second}
+
+    ran = site.run(*only_second)
+    assert ran.code == 0, ran.text
+    assert set(found(site, "axolotl sings")) == {"macbook"}
+    assert keys.read_text() == "restrict AAAA hermes-digup:macbook\n"
+    keys.unlink()
+    ran = site.run(*only_second)
+    assert (ran.code, set(ran.changed.values())) == (0, {0}), ran.text
