@@ -52,6 +52,7 @@ docs: ## Write the generated parts of the documents anew
 	@.venv/bin/python docs/generate.py
 	@.venv/bin/python docs/messages.py
 	@.venv/bin/python docs/draw.py
+	@.venv/bin/python docs/plot.py
 
 lock: ## Pin all versions anew (needs the network)
 	@.ci/bootstrap deploy

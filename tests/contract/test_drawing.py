@@ -1,4 +1,4 @@
-"""The README's drawing is what its text says."""
+"""The drawings are what their texts say."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_drawing_is_what_its_text_says() -> None:
+@pytest.mark.parametrize("script", ["draw.py", "plot.py"])
+def test_a_drawing_is_what_its_text_says(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, DOCS / "draw.py", "--check"], capture_output=True, text=True, check=False
+        [sys.executable, DOCS / script, "--check"], capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_line_fits_into_the_drawing_in_light_and_dark() -> None:
-    text = (DOCS / "journeys.svg").read_text("utf-8")
+@pytest.mark.parametrize("drawing", ["journeys.svg", "performance.svg"])
+def test_every_line_fits_into_a_drawing_in_light_and_dark(drawing: str) -> None:
+    text = (DOCS / drawing).read_text("utf-8")
     svg = ET.fromstring(text)
     _, _, width, height = map(int, svg.attrib["viewBox"].split())
 
