@@ -28,9 +28,12 @@ class Owners:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Reads them. Raises: sqlite3.Error."""
-        segments, owners = map(unbundled, connection.execute(_ALL).fetchone())
-        by_file = np.argsort(owners, kind="stable")
-        self._segments, owners = segments[by_file], owners[by_file]
+        ids, files = connection.execute(_ALL).fetchone()
+        self._segments, owners = unbundled(ids), unbundled(files)
+        del ids, files  # as large as what was made of them
+        if (owners[1:] < owners[:-1]).any():
+            by_file = np.argsort(owners, kind="stable")
+            self._segments, owners = self._segments[by_file], owners[by_file]
         self._order = np.argsort(self._segments, kind="stable")
         self._starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])
         self._files = owners[self._starts]

@@ -125,10 +125,13 @@ def test_the_files_of_segments_are_known_in_any_order_and_for_none(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         owners = Owners(connection)
         all_pairs = connection.execute("SELECT file, id FROM segments ORDER BY id").fetchall()
+        connection.execute("DROP INDEX segments_file")
+        unsorted = Owners(connection)
         connection.execute("DELETE FROM segments")
         none = Owners(connection)
 
-    assert owners.of([segment for _, segment in all_pairs]) == all_pairs
+    for each in (owners, unsorted):
+        assert each.of([segment for _, segment in all_pairs]) == all_pairs
     assert owners.of([segments[2], 999, segments[1]]) == [(two, segments[2]), (one, segments[1])]
     every = np.array(segments)
     assert owners.are_in(np.array([two]), np.array([*segments, 999])).tolist() == [
