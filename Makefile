@@ -1,6 +1,6 @@
 # The commands of this project. `make` alone lists them.
 .POSIX:
-.PHONY: help setup doctor demo ask demo-clean test-fast test soak bench lint docs lock
+.PHONY: help setup doctor demo ask demo-clean test-fast test soak bench lint docs pictures lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,11 @@ docs: ## Write the generated parts of the documents anew
 	@.venv/bin/python docs/messages.py
 	@.venv/bin/python docs/draw.py
 	@.venv/bin/python docs/plot.py
+
+pictures: ## Draw the documents' pictures of terminals anew, from the demo (and deploy it if it is not there)
+	@.ci/bootstrap demo
+	@[ -e .demo/raspberrypi/.local/bin/hermes-digup ] || $(MAKE) demo
+	@.venv/bin/python docs/pictures.py
 
 lock: ## Pin all versions anew (needs the network)
 	@.ci/bootstrap deploy

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hermes_digup.cli.parser import build_parser
 
@@ -80,3 +82,29 @@ def test_every_command_of_the_program_is_known_with_its_options(document: Path) 
             if option not in known
         ]
     assert unknown == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_every_block_is_commands_or_settings_and_none_is_output(document: Path) -> None:
+    """What our programs print is shown by pictures of real runs (docs/pictures.py): a text would age."""
+    text = document.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert {language for language, _ in blocks} <= {"sh", "yaml"}
+    assert text.count("```") == 2 * len(blocks)
+    for language, block in blocks:
+        if language == "yaml":
+            yaml.safe_load(block)
+        else:
+            read = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
+            assert (read.returncode, read.stderr) == (0, "")
+    if document.parent.name == "docs" or document.parent == ROOT:
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert re.findall(r"\n\n    \S.*", prose) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_every_variable_of_ansible_is_known(document: Path) -> None:
+    ours = [*ROOT.glob("roles/*/*/*.yml"), *ROOT.glob("playbooks/**/*.yml")]
+    names = r"\b(?:preflight|omlx_server|hermes_digup|digup_sync|site|doctor|uninstall)_\w+"
+    known = {name for path in ours for name in re.findall(names, path.read_text(encoding="utf-8"))}
+    assert set(re.findall(names, code(document))) <= known
