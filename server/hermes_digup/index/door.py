@@ -52,8 +52,14 @@ def reading(path: Path) -> Iterator[None]:
                 "The search was stopped because it took too long", fix="Try fewer words."
             ) from error
         raise RefusedCopyError(f"{path.name} cannot be read: {error}", where=str(path), fix=RESYNC) from error
-    except (OverflowError, UnicodeDecodeError, MemoryError) as error:
-        # A number out of range, a fault whose own text is damaged, a value that claims to be enormous.
+    except MemoryError as error:  # or a value that claims to be enormous
+        raise RefusedCopyError(
+            f"{path.name} cannot be read: there is not enough memory for it",
+            where=str(path),
+            fix=f"Close other programs on this machine; if it stays so, the copy is damaged. {RESYNC}",
+        ) from error
+    except (OverflowError, UnicodeDecodeError) as error:
+        # A number out of range, a fault whose own text is damaged.
         raise RefusedCopyError(
             f"{path.name} cannot be read: {type(error).__name__}", where=str(path), fix=RESYNC
         ) from error

@@ -240,3 +240,13 @@ def test_a_closed_database_says_so(tmp_path):
     for door in (database.counts, database.vector_rows, lambda: search(database, Query("rent"))):
         with pytest.raises(RefusedCopyError, match="is closed"):
             door()
+
+
+def test_a_machine_without_memory_is_not_taken_for_a_damaged_copy_at_once(database, monkeypatch):
+    def too_little(*_arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("hermes_digup.index.database.best_rows", too_little)
+
+    with pytest.raises(RefusedCopyError, match=r"not enough memory for it .*Close other programs"):
+        search(database, Query("rent", direction(4)))
