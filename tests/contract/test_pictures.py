@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from docs import pictures
 
 ROOT = Path(__file__).parents[2]
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
@@ -27,19 +24,7 @@ ROWS = """
 """
 
 
-@pytest.fixture(scope="module")
-def pictures() -> Iterator[ModuleType]:
-    """docs/pictures.py, which is a script and in no package."""
-    spec = importlib.util.spec_from_file_location("docs_pictures", ROOT / "docs" / "pictures.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
-
-
-def test_rows_of_any_width_are_folded_alike(pictures: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_any_width_are_folded_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "VARYING", [("(/p|/a long/way)/.demo", "/…"), *pictures.VARYING[1:]])
     here = ROWS.format(place="/p", age="less than a minute", port=8000)
     there = ROWS.format(place="/a long/way", age="17 hours", port=33081).replace(
@@ -49,7 +34,7 @@ def test_rows_of_any_width_are_folded_alike(pictures: ModuleType, monkeypatch: p
     assert "\n" + " " * 28 + "fix: Wake that host.\n\n" in pictures.normalised(there)
 
 
-def test_a_part_that_is_no_longer_printed_is_a_fault(pictures: ModuleType) -> None:
+def test_a_part_that_is_no_longer_printed_is_a_fault() -> None:
     told = "one\ntwo\nthree\nfour"
     assert [line.plain for line in pictures.excerpt(told, (("one", "two"), ("four", "five")))] == [
         "one",
@@ -60,7 +45,7 @@ def test_a_part_that_is_no_longer_printed_is_a_fault(pictures: ModuleType) -> No
         pictures.excerpt(told, (("six", "five"),))
 
 
-def test_the_readme_shows_every_picture_and_says_it_in_words(pictures: ModuleType) -> None:
+def test_the_readme_shows_every_picture_and_says_it_in_words() -> None:
     shown = dict(
         re.findall(r"!\[([^]]{60,})\]\((docs/pictures/\S+)\)", (ROOT / "README.md").read_text("utf-8"))
     )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import get_args, get_type_hints
 
 import pytest
+from docs import messages
 
 from hermes_digup.errors import EmbeddingError
 from hermes_digup.publishing.outcome import SourceStatus, State
@@ -28,29 +26,17 @@ STATES = sorted({*get_args(State), *get_args(get_type_hints(SourceStatus)["state
 SILENT = "server/hermes_digup/ranking/"
 
 
-@pytest.fixture(scope="module")
-def messages() -> Iterator[ModuleType]:
-    """docs/messages.py, which is a script and in no package."""
-    spec = importlib.util.spec_from_file_location("docs_messages", ROOT / "docs" / "messages.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
-
-
 def causes(kind: type[EmbeddingError] = EmbeddingError) -> Iterator[str]:
     yield kind.code
     for sub in kind.__subclasses__():
         yield from causes(sub)
 
 
-def test_its_lists_are_what_the_code_says(messages: ModuleType) -> None:
+def test_its_lists_are_what_the_code_says() -> None:
     assert messages.filled(PAGE) == PAGE, "run: make docs"
 
 
-def test_every_file_that_says_something_is_in_a_list(messages: ModuleType) -> None:
+def test_every_file_that_says_something_is_in_a_list() -> None:
     listed = {path for paths in messages.listed(PAGE).values() for path in paths}
     speaking = {path for each in SPEAKING for path in ROOT.glob(each) if messages.said_by(path)}
 
@@ -108,7 +94,7 @@ def test_every_exit_code_of_the_pis_door_is_named() -> None:
         assert f" {code}:" in f" {section.replace('code ', '')}", code
 
 
-def test_a_sentence_in_the_code_that_the_page_lacks_is_found(messages: ModuleType, tmp_path: Path) -> None:
+def test_a_sentence_in_the_code_that_the_page_lacks_is_found(tmp_path: Path) -> None:
     module = tmp_path / "new.py"
     module.write_text('def f(name):\n    raise DigupError(f"{name} has gone astray", fix="Call it.")\n')
     script = tmp_path / "new.sh"
