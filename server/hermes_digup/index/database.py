@@ -22,7 +22,6 @@ from hermes_digup.index.connections import Connections
 from hermes_digup.index.door import as_text, as_text_or_none, askable
 from hermes_digup.index.keywords import Sought, best_rows, snippets
 from hermes_digup.index.listing import Counts, Wanted
-from hermes_digup.index.owners import Owners
 from hermes_digup.index.postings import Postings
 from hermes_digup.index.shapes import (
     FILE_COLUMNS,
@@ -88,7 +87,6 @@ class Database:
         self._vectors: StoredVectors | None = None
         self._texts: int | None = None
         self._postings = Postings()
-        self._owners: Owners | None = None
         self._connections = Connections(path)
         if not path.is_file():
             raise NoIndexError(f"There is no {path.name}", where=str(path.parent))
@@ -146,10 +144,10 @@ class Database:
     ) -> list[KeywordRow]:
         """Segments that match any FTS expression, best bm25 first, then by number; in a folder if given."""
         files = self._inside(folder).numbers if folder is not None else None
+        owners = self._opened().owners
         with self._connections.one() as connection:
             if self._texts is None:
                 self._texts = int(connection.execute(_TEXTS).fetchone()[0])
-            owners = self._all_owners(connection)
             rows = [self._postings.of(connection, each) for each in patterns]
             inside = partial(owners.are_in, files) if files is not None else None
             return owners.of(best_rows(connection, Sought(patterns, rows, self._texts, inside), limit))
@@ -158,7 +156,7 @@ class Database:
         """For each FTS expression, which of these files match it in any row, the name row included."""
         with self._connections.one() as connection:
             rows = [self._postings.of(connection, each) for each in patterns]
-            return self._all_owners(connection).with_any(rows, files)
+            return self._opened().owners.with_any(rows, files)
 
     def phrase_rows(self, match: str, file: int, limit: int) -> list[PhraseRow]:
         """The rows of one file that match, in order of loc (none first)."""
@@ -276,11 +274,6 @@ class Database:
             rows = connection.execute("SELECT id, path FROM files")
             files = frozenset(number for number, path in rows if folder.contains(as_text(path)))
         return _Inside(files, np.sort(np.fromiter(files, np.int64, len(files))))
-
-    def _all_owners(self, connection: sqlite3.Connection) -> Owners:
-        if self._owners is None:
-            self._owners = Owners(connection)
-        return self._owners
 
 
 def _vector_source(connection: sqlite3.Connection) -> str | None:

@@ -1,13 +1,13 @@
 """Which file each segment belongs to, for all segments at once.
 
-Read when words are looked for the first time: asking for each segment would take as long as the search.
+Asking SQLite for each segment would take as long as the search. Packed at publishing, beside the vectors.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -23,20 +23,15 @@ _ALL: Final = """
 """
 
 
-class Owners:
-    """The files of all segments. Threads: safe, as it never changes."""
+class Owners(NamedTuple):
+    """The files of all segments. Shapes: all (n,).
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        """Reads them. Raises: sqlite3.Error."""
-        ids, files = connection.execute(_ALL).fetchone()
-        self._segments, owners = unbundled(ids), unbundled(files)
-        del ids, files  # as large as what was made of them
-        if (owners[1:] < owners[:-1]).any():
-            by_file = np.argsort(owners, kind="stable")
-            self._segments, owners = self._segments[by_file], owners[by_file]
-        self._order = np.argsort(self._segments, kind="stable")
-        self._starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])
-        self._files = owners[self._starts]
+    `segments` and `files` are in order of file; `order` is the places of these in order of segment.
+    """
+
+    segments: NDArray[np.int64]
+    files: NDArray[np.int64]
+    order: NDArray[np.int64]
 
     def of(self, segments: Sequence[int]) -> list[KeywordRow]:
         """The segments with their files, in this order; without segments that are none."""
@@ -52,22 +47,33 @@ class Owners:
     def with_any(self, rows: Sequence[NDArray[np.int64]], files: Collection[int]) -> list[set[int]]:
         """For each list of segments, ascending, which of these files have any of them."""
         asked = np.fromiter(files, np.int64, len(files))
-        asked = asked[_found(asked, self._files)]
-        places = np.searchsorted(self._files, asked)
-        bounds = np.append(self._starts, len(self._segments))
-        parts = [self._segments[bounds[place] : bounds[place + 1]] for place in places]
+        starts, ends = (np.searchsorted(self.files, asked, side) for side in ("left", "right"))
+        parts = [self.segments[start:end] for start, end in zip(starts, ends, strict=True)]
         segments = np.concatenate([np.empty(0, np.int64), *parts])
-        whose = np.repeat(asked, [len(part) for part in parts])
+        whose = np.repeat(asked, ends - starts)
         return [set(whose[_found(segments, each)].tolist()) for each in rows]
 
     def _of(self, segments: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The file of each segment, and whether it has one."""
-        if not len(self._segments):
+        if not len(self.segments):
             return segments, np.zeros(len(segments), np.bool_)
-        places = np.searchsorted(self._segments, segments, sorter=self._order)
-        places = self._order[np.minimum(places, len(self._order) - 1)]
-        files = self._files[np.searchsorted(self._starts, places, "right") - 1]
-        return files, self._segments[places] == segments
+        places = np.searchsorted(self.segments, segments, sorter=self.order)
+        places = self.order[np.minimum(places, len(self.order) - 1)]
+        return self.files[places], self.segments[places] == segments
+
+
+def read_owners(connection: sqlite3.Connection) -> Owners:
+    """The files of all segments of a database.
+
+    Raises: sqlite3.Error.
+    """
+    ids, numbers = connection.execute(_ALL).fetchone()
+    segments, files = unbundled(ids), unbundled(numbers)
+    del ids, numbers  # as large as what was made of them
+    if (files[1:] < files[:-1]).any():
+        by_file = np.argsort(files, kind="stable")
+        segments, files = segments[by_file], files[by_file]
+    return Owners(segments, files, np.argsort(segments, kind="stable"))
 
 
 def _found(wanted: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:

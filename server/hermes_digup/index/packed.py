@@ -1,8 +1,9 @@
 """The vectors of one database packed into one file that all servers map. Written once, at publishing.
 
-Layout, little-endian: a header of 4,096 bytes (see `_HEADER`), the matrix, then the columns, each section at
-the next multiple of 4,096. The header names the database it was made from and carries two checksums: of
-itself with the columns, looked at before the file is used; and of the matrix, for which all of it is read.
+Layout, little-endian: a header of 4,096 bytes (see `_HEADER`), the matrix, its columns, the owners of all
+segments, each section at the next multiple of 4,096. The header names the database it was made from and
+carries two checksums: of all but the matrix, looked at before the file is used; and of the matrix, for which
+all of it is read.
 """
 
 from __future__ import annotations
@@ -15,27 +16,29 @@ import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
 from hermes_digup.index.door import connect, reading
+from hermes_digup.index.owners import Owners, read_owners
 from hermes_digup.index.vectors import COLUMNS, VECTOR_BYTES, batches, by_name, rows_from
 from hermes_digup.records import DIMENSIONS, VectorRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PACKED_FORMAT: Final = 2
+PACKED_FORMAT: Final = 3
 
 _MAGIC: Final = b"DIGUPVEC"
-# magic, format, dimensions, vectors, vectors passed over, fingerprint of the database,
+# magic, format, dimensions, vectors, vectors passed over, segments with a file, fingerprint of the database,
 # checksums of the matrix and of all else
-_HEADER: Final = struct.Struct("<8sIIQQ32sII")
+_HEADER: Final = struct.Struct("<8sIIQQQ32sII")
 _PAGE: Final = 4096
 _SAMPLES: Final = 16
 _CHUNK: Final = 1 << 20
 _COLUMN_TYPES: Final = dict(zip(COLUMNS, ("<i8", "<i8", "<i4", "<i4", "<i1", "<i1", "?"), strict=True))
+_SEGMENT_TYPES: Final = dict.fromkeys(Owners._fields, "<i8")
 
 
 class Packed(NamedTuple):
@@ -43,6 +46,7 @@ class Packed(NamedTuple):
 
     rows: VectorRows
     matrix: NDArray[np.float16]
+    owners: Owners
     passed_over: int
     checksum: int
 
@@ -60,6 +64,14 @@ class UnfitError(Exception):
     """A packed file that is not this database's, or not of this format: the rows are read instead."""
 
 
+class _Counts(NamedTuple):
+    """What a file holds, as its header says; `segments` are those that have a file."""
+
+    vectors: int
+    passed_over: int
+    segments: int
+
+
 class _Layout(NamedTuple):
     starts: dict[str, int]
     size: int
@@ -71,7 +83,7 @@ class _Layout(NamedTuple):
 
 
 def packed_name(database: Path) -> str:
-    """The file name of a database's packed vectors, beside it: `index.sqlite` gives `index.vectors-2.bin`."""
+    """The file name of a database's packed vectors, beside it: `index.sqlite` gives `index.vectors-3.bin`."""
     return f"{database.stem}.vectors-{PACKED_FORMAT}.bin"
 
 
@@ -91,13 +103,14 @@ def pack_vectors(database: Path, out: Path) -> None:
             checksum = zlib.crc32(numbers, checksum)
             tables.append(batch.columns)
             passed_over += batch.passed_over
-        columns = by_name(np.concatenate(tables))
-        layout = _layout(len(columns["file"]))
-        for name, kind in _COLUMN_TYPES.items():
+        columns, owners = by_name(np.concatenate(tables)), read_owners(connection)
+        counts = _Counts(len(columns["file"]), passed_over, len(owners.files))
+        layout = _layout(counts)
+        for name, kind in (_COLUMN_TYPES | _SEGMENT_TYPES).items():
             _pad(stream, layout.starts[name])
-            stream.write(columns[name].astype(kind).tobytes())
+            stream.write((columns | owners._asdict())[name].astype(kind).tobytes())
         _pad(stream, layout.size)
-        _seal(stream, _header(database, len(columns["file"]), passed_over, checksum), layout)
+        _seal(stream, _header(database, counts, checksum), layout)
 
 
 def map_packed(path: Path, database: Path) -> Packed:
@@ -114,13 +127,20 @@ def map_packed(path: Path, database: Path) -> Packed:
             content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
         raise UnfitError(f"it cannot be read: {error}") from error
-    count, passed_over, checksum = _checked(head, size, database, content)
-    layout = _layout(count)
-    columns = {
-        name: np.frombuffer(content, kind, count, layout.starts[name]) for name, kind in _COLUMN_TYPES.items()
-    }
-    matrix = np.frombuffer(content, "<f2", count * DIMENSIONS, layout.starts["matrix"])
-    return Packed(rows_from(columns), matrix.reshape(count, DIMENSIONS), passed_over, checksum)
+    counts, checksum = _checked(head, size, database, content)
+    starts = _layout(counts).starts
+
+    def mapped(types: dict[str, str], count: int) -> dict[str, NDArray[Any]]:
+        return {name: np.frombuffer(content, kind, count, starts[name]) for name, kind in types.items()}
+
+    matrix = np.frombuffer(content, "<f2", counts.vectors * DIMENSIONS, starts["matrix"])
+    return Packed(
+        rows_from(mapped(_COLUMN_TYPES, counts.vectors)),
+        matrix.reshape(counts.vectors, DIMENSIONS),
+        Owners(**mapped(_SEGMENT_TYPES, counts.segments)),
+        counts.passed_over,
+        checksum,
+    )
 
 
 def fingerprint(database: Path) -> bytes:
@@ -135,13 +155,14 @@ def fingerprint(database: Path) -> bytes:
     return digest.digest()
 
 
-def _checked(head: bytes, size: int, database: Path, content: mmap.mmap) -> tuple[int, int, int]:
-    magic, number, dimensions, count, passed_over, whose, of_matrix, checksum = _HEADER.unpack_from(head)
+def _checked(head: bytes, size: int, database: Path, content: mmap.mmap) -> tuple[_Counts, int]:
+    magic, number, dimensions, *numbers, whose, of_matrix, checksum = _HEADER.unpack_from(head)
     if magic != _MAGIC:
         raise UnfitError("it holds something else")
     if number != PACKED_FORMAT or dimensions != DIMENSIONS:
         raise UnfitError(f"it has format {number} with {dimensions} numbers a vector")
-    layout = _layout(count)
+    counts = _Counts(*numbers)
+    layout = _layout(counts)
     if size != layout.size:
         raise UnfitError("its size does not fit its count of vectors")
     try:
@@ -153,25 +174,27 @@ def _checked(head: bytes, size: int, database: Path, content: mmap.mmap) -> tupl
     with memoryview(content) as view:
         if zlib.crc32(view[layout.columns :], zlib.crc32(_without_checksum(head))) != checksum:
             raise UnfitError("its checksum is wrong")
-    return count, passed_over, of_matrix
+    return counts, of_matrix
 
 
 def _without_checksum(head: bytes) -> bytes:
     return head[: _HEADER.size - 4] + head[_HEADER.size :]
 
 
-def _layout(count: int) -> _Layout:
+def _layout(counts: _Counts) -> _Layout:
+    sizes = {"matrix": VECTOR_BYTES * counts.vectors}
+    for types, count in ((_COLUMN_TYPES, counts.vectors), (_SEGMENT_TYPES, counts.segments)):
+        sizes |= {name: np.dtype(kind).itemsize * count for name, kind in types.items()}
     starts, place = {}, _PAGE
-    widths = {name: np.dtype(kind).itemsize for name, kind in _COLUMN_TYPES.items()}
-    for name, width in (("matrix", VECTOR_BYTES), *widths.items()):
+    for name, size in sizes.items():
         starts[name] = place
-        place += -(-count * width // _PAGE) * _PAGE
+        place += -(-size // _PAGE) * _PAGE
     return _Layout(starts, place)
 
 
-def _header(database: Path, count: int, passed_over: int, of_matrix: int) -> bytes:
+def _header(database: Path, counts: _Counts, of_matrix: int) -> bytes:
     whose = fingerprint(database)
-    head = _HEADER.pack(_MAGIC, PACKED_FORMAT, DIMENSIONS, count, passed_over, whose, of_matrix, 0)
+    head = _HEADER.pack(_MAGIC, PACKED_FORMAT, DIMENSIONS, *counts, whose, of_matrix, 0)
     return head.ljust(_PAGE, b"\0")
 
 

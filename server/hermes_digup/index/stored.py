@@ -1,4 +1,4 @@
-"""The vectors an opened database answers from: its packed file, mapped; or its rows, where none fits."""
+"""What an opened database answers from: its packed file, mapped; or its own rows, where none fits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes_digup.index.owners import Owners, read_owners
 from hermes_digup.index.packed import Packed, UnfitError, map_packed
 from hermes_digup.index.vectors import read_vectors
 from hermes_digup.records import VectorRows
@@ -17,14 +18,16 @@ if TYPE_CHECKING:
 
 
 class StoredVectors(NamedTuple):
-    """The vectors in use. `source` is "packed" or "rows"; shapes: matrix (n, 768).
+    """The vectors in use, and the owners of all segments. `source`: "packed" or "rows".
 
-    `warnings` says what is not as it should be. `packed` is there as long as the packed file may be used.
+    Shapes: matrix (n, 768). `warnings` says what is not as it should be. `packed` is there as long as the
+    packed file may be used.
     """
 
     source: str
     rows: VectorRows
     matrix: NDArray[np.float16]
+    owners: Owners
     warnings: tuple[str, ...]
     packed: Packed | None = None
 
@@ -41,7 +44,7 @@ def stored_vectors(path: Path, packed: Path | None, connection: sqlite3.Connecti
     except UnfitError as error:
         return _from_rows(path, connection, _not_used(packed, path, str(error)))
     warnings = _passed_over(path, mapped.passed_over)
-    return StoredVectors("packed", mapped.rows, mapped.matrix, warnings, mapped)
+    return StoredVectors("packed", mapped.rows, mapped.matrix, mapped.owners, warnings, mapped)
 
 
 def proved(
@@ -62,7 +65,8 @@ def proved(
 
 def _from_rows(path: Path, connection: sqlite3.Connection, *warnings: str) -> StoredVectors:
     rows, matrix, passed_over = read_vectors(connection)
-    return StoredVectors("rows", rows, matrix, (*warnings, *_passed_over(path, passed_over)))
+    said = (*warnings, *_passed_over(path, passed_over))
+    return StoredVectors("rows", rows, matrix, read_owners(connection), said)
 
 
 def _not_used(packed: Path, path: Path, why: str) -> str:

@@ -128,8 +128,8 @@ def test_everything_reaches_the_disk_before_the_name_that_promises_it(
     for name in (
         "index.sqlite",
         "code.sqlite",
-        "index.vectors-2.bin",
-        "code.vectors-2.bin",
+        "index.vectors-3.bin",
+        "code.vectors-3.bin",
         ".generation.json.new",
     ):
         assert f"fsync {work / name}" in calls[:sealed]

@@ -12,7 +12,7 @@ from tests.soak import rounds
 from tests.unit.index.index_rows import HOME, Rows
 
 from hermes_digup.index import Database, folder_filter, keywords
-from hermes_digup.index.owners import Owners
+from hermes_digup.index.owners import read_owners
 from hermes_digup.index.postings import Postings
 
 ROWS, LIMITS, SHOWN = 7000, (1000, 100, 100), 20
@@ -123,12 +123,12 @@ def test_the_files_of_segments_are_known_in_any_order_and_for_none(tmp_path):
         one, two = rows.file(f"{HOME}/a"), rows.file(f"{HOME}/b")
         segments = [rows.segment(file, text="word") for file in (two, one, two, one)]
     with closing(sqlite3.connect(path)) as connection:
-        owners = Owners(connection)
+        owners = read_owners(connection)
         all_pairs = connection.execute("SELECT file, id FROM segments ORDER BY id").fetchall()
         connection.execute("DROP INDEX segments_file")
-        unsorted = Owners(connection)
+        unsorted = read_owners(connection)
         connection.execute("DELETE FROM segments")
-        none = Owners(connection)
+        none = read_owners(connection)
 
     for each in (owners, unsorted):
         assert each.of([segment for _, segment in all_pairs]) == all_pairs

@@ -38,6 +38,9 @@ def test_packed_vectors_and_rows_are_the_same(packed):
         ours, theirs = getattr(mapped.vector_rows(), name), getattr(read.vector_rows(), name)
         assert ours.dtype == theirs.dtype
         assert ours.tolist() == theirs.tolist()
+    words = ["rent", "the", "pets"]
+    assert mapped.keyword_rows(words, 9, None) == read.keyword_rows(words, 9, None) != []
+    assert mapped.files_matching(words, range(9)) == read.files_matching(words, range(9))
     mapped.close()
     read.close()
 
