@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from hermes_digup.cli.indexes import opened_service
+from hermes_digup.cli.memory import give_memory_back
 from hermes_digup.errors import SettingsError
 from hermes_digup.mcp_server import HttpAddress, build_server, serve_http, serve_stdio
 from hermes_digup.settings import Settings
@@ -25,6 +26,7 @@ def serve_agents(arguments: argparse.Namespace, settings: Settings, environ: Map
         raise SettingsError("--host, --port, --name and --anywhere go with --http; add it or leave them out")
     if not arguments.http and sys.stdin.isatty():
         sys.stderr.write(WAITING)
+    give_memory_back()
     with opened_service(settings, environ, keep_looking=True) as service:
         server = build_server(service, results=arguments.results or settings.results)
         if not arguments.http:
