@@ -6,6 +6,7 @@ import math
 import random
 import sqlite3
 import statistics
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -101,6 +102,16 @@ def forget(database: Database) -> None:
     database._postings = Postings()
 
 
+def remember(database: Database, ask: Callable[[], object]) -> None:
+    """Asks twice, and waits for what is scored for the third time."""
+    forget(database)
+    for _ in range(2):
+        ask()
+    for thread in threading.enumerate():
+        if thread.name == "words":
+            thread.join()
+
+
 def random_questions() -> list[list[str]]:
     """One to eight words of any frequency."""
     chance, every = random.Random(21), vocabulary()
@@ -112,7 +123,7 @@ def random_questions() -> list[list[str]]:
 
 
 def whole(index: Path, rounds: int, *, goals: bool) -> tuple[list[Line], dict[str, float]]:
-    """Whole searches for 20 hits, words asked for the first time: in x read, and in seconds."""
+    """Whole searches for 20 hits, in x read, and in seconds: words asked for the first time, and again."""
     part, query = f"{count_of(index):,} vectors", a_query()
     with closing(sqlite3.connect(index)) as connection:
         questions = {name: " ".join(chosen) for name, chosen in drawn_words(connection).items()}
@@ -122,8 +133,15 @@ def whole(index: Path, rounds: int, *, goals: bool) -> tuple[list[Line], dict[st
             forget(database)
             search(database, Query(text, query))
 
-        variants = {name: (lambda t=text: ask(t)) for name, text in questions.items()}
-        took = medians({READ: plain_read(mapped(index)), **variants}, rounds)
+        read = {READ: plain_read(mapped(index))}
+        took = medians(
+            {**read, **{name: (lambda t=text: ask(t)) for name, text in questions.items()}}, rounds
+        )
+        again = {}
+        for name, text in questions.items():
+            remember(database, lambda t=text: search(database, Query(t, query)))
+            asked = medians({**read, name: lambda t=text: search(database, Query(t, query))}, rounds)
+            again[name] = asked[name] / asked[READ]
     lines = []
     for name in questions:
         value, goal = took[name] / took[READ], WHOLE_GOALS.get(name)
@@ -132,6 +150,7 @@ def whole(index: Path, rounds: int, *, goals: bool) -> tuple[list[Line], dict[st
             lines.append(at_most(part, what, value, goal, "x read"))
         else:
             lines.append(Line(part, what, f"{value:.2f} x read"))
+        lines.append(Line(part, f"{what}, asked again", f"{again[name]:.2f} x read"))
     return lines, took
 
 

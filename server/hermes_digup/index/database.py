@@ -8,18 +8,19 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from hermes_digup.errors import NoIndexError, RefusedCopyError
+from hermes_digup.errors import DigupError, NoIndexError, RefusedCopyError
 from hermes_digup.index import kernel, listing
 from hermes_digup.index.bundles import bundle
 from hermes_digup.index.checks import check_shape, try_queries
 from hermes_digup.index.connections import Connections
-from hermes_digup.index.door import as_text, as_text_or_none, askable
+from hermes_digup.index.door import as_text, as_text_or_none, askable, stopping_when
 from hermes_digup.index.keywords import Sought, best_rows, snippets
 from hermes_digup.index.listing import Counts, Wanted
 from hermes_digup.index.postings import Postings
@@ -87,6 +88,7 @@ class Database:
         self._vectors: StoredVectors | None = None
         self._texts: int | None = None
         self._postings = Postings()
+        self._scoring = threading.Lock()  # held by the thread that scores what was asked for again
         self._connections = Connections(path)
         if not path.is_file():
             raise NoIndexError(f"There is no {path.name}", where=str(path.parent))
@@ -145,12 +147,17 @@ class Database:
         """Segments that match any FTS expression, best bm25 first, then by number; in a folder if given."""
         files = self._inside(folder).numbers if folder is not None else None
         owners = self._opened().owners
+        inside = partial(owners.are_in, files) if files is not None else None
+        again = self._postings.worth_scoring(patterns)
         with self._connections.one() as connection:
             if self._texts is None:
                 self._texts = int(connection.execute(_TEXTS).fetchone()[0])
             rows = [self._postings.of(connection, each) for each in patterns]
-            inside = partial(owners.are_in, files) if files is not None else None
-            return owners.of(best_rows(connection, Sought(patterns, rows, self._texts, inside), limit))
+            scores = self._postings.scores(connection, patterns)
+            found = best_rows(connection, Sought(patterns, rows, scores, self._texts, inside), limit)
+        if again and self._scoring.acquire(blocking=False):
+            threading.Thread(target=self._score, args=(again,), name="words", daemon=True).start()
+        return owners.of(found)
 
     def files_matching(self, patterns: Sequence[str], files: Collection[int]) -> list[set[int]]:
         """For each FTS expression, which of these files match it in any row, the name row included."""
@@ -246,6 +253,19 @@ class Database:
         """Passages with their stored vectors whose embedded text can be made again, of several files."""
         with self._connections.one() as connection:
             return listing.samples(connection, count, is_code=self.is_code)
+
+    def _score(self, expressions: Sequence[str]) -> None:
+        """Scores what was asked for again, for the next time. Nobody waits for it; ends early when closed."""
+        try:
+            with (
+                suppress(DigupError),
+                stopping_when(lambda: self._vectors is None),
+                self._connections.one() as connection,
+            ):
+                for each in expressions:
+                    self._postings.score(connection, each)
+        finally:
+            self._scoring.release()
 
     def _opened(self) -> StoredVectors:
         vectors = self._vectors

@@ -14,6 +14,7 @@ import numpy as np
 
 from hermes_digup.index.bundles import bundle
 from hermes_digup.index.door import askable
+from hermes_digup.index.postings import BM25
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,10 +27,10 @@ _USUAL: Final = 0.4  # of the most that a row can score
 _WORTH: Final = 0.7  # of all rows: scoring more than this share by number is slower than scoring all
 
 # FTS5 must walk its own lists once: with a bare `rowid IN` it would start afresh for every number.
-_BEST: Final = """
-    SELECT bm25(fts, 3.0, 1.0) AS score, rowid AS id FROM fts WHERE fts MATCH :match {among}
+_BEST: Final = f"""
+    SELECT {BM25} AS score, rowid AS id FROM fts WHERE fts MATCH :match {{among}}
     ORDER BY score, id LIMIT :limit
-"""
+"""  # noqa: S608 - a constant
 _AMONG: Final = "AND +rowid IN (SELECT value FROM json_each(:among))"
 _SNIPPETS: Final = """
     SELECT rowid, snippet(fts, 1, '«', '»', '…', 12) FROM fts
@@ -41,11 +42,13 @@ _ROWS_FOR_A_START: Final = 400  # that FTS5 walks in the time it takes to start 
 class Sought(NamedTuple):
     """FTS expressions looked for, with the rows that match each, ascending; how many texts there are in all.
 
-    `inside`: which rows of some may be found; None: all.
+    `scores`: of these rows for the expression alone; None: not known. `inside`: which rows of some may be
+    found; None: all.
     """
 
     patterns: Sequence[str]
     rows: Sequence[NDArray[np.int64]]
+    scores: Sequence[NDArray[np.float64]] | None
     texts: int
     inside: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None
 
@@ -53,9 +56,11 @@ class Sought(NamedTuple):
 def best_rows(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[int]:
     """Rows that match any of the FTS expressions, best bm25 first, then by number.
 
-    Scores the rows that could score most, then those others that can still be among the best.
-    Raises: sqlite3.Error.
+    Where scores are known, they are added up, which is what FTS5 does. Else it scores the rows that could
+    score most, then those others that can still be among the best. Raises: sqlite3.Error.
     """
+    if sought.scores is not None:
+        return _best_known(sought, sought.scores, limit)
     if sought.inside is None and sum(map(len, sought.rows)) <= limit:
         return [number for _, number in _best(connection, sought.patterns, limit)]
     rows = matching = _united(sought.rows)
@@ -77,6 +82,19 @@ def best_rows(connection: sqlite3.Connection, sought: Sought, limit: int) -> lis
         if more.any():
             found = sorted({*found, *best(more)})[:limit]
     return [number for _, number in found]
+
+
+def _best_known(sought: Sought, scores: Sequence[NDArray[np.float64]], limit: int) -> list[int]:
+    rows = _united(sought.rows)
+    total = _sums(rows, sought.rows, scores)
+    if sought.inside is not None:
+        inside = sought.inside(rows)
+        rows, total = rows[inside], total[inside]
+    if len(total) > limit:
+        leading = total <= np.partition(total, limit - 1)[limit - 1]
+        rows, total = rows[leading], total[leading]
+    best: list[int] = rows[np.argsort(total, kind="stable")][:limit].tolist()
+    return best
 
 
 def _best(
@@ -108,10 +126,21 @@ def _united(rows: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _most(sought: Sought, matching: NDArray[np.int64]) -> NDArray[np.float64]:
     """What each row scores less than, from which expressions it matches."""
-    most = np.zeros(len(matching))
-    for rows in sought.rows:
-        most[np.searchsorted(matching, rows)] += _MOST_OF_IDF * _idf(len(rows), sought.texts)
-    return most
+    return _sums(
+        matching, sought.rows, [_MOST_OF_IDF * _idf(len(rows), sought.texts) for rows in sought.rows]
+    )
+
+
+def _sums(
+    all_rows: NDArray[np.int64],
+    rows: Sequence[NDArray[np.int64]],
+    values: Sequence[NDArray[np.float64] | float],
+) -> NDArray[np.float64]:
+    """For each of all rows, the sum of the values it has in those lists of rows that it is in."""
+    sums = np.zeros(len(all_rows))
+    for some, value in zip(rows, values, strict=True):
+        sums[np.searchsorted(all_rows, some)] += value
+    return sums
 
 
 def _promising(most: NDArray[np.float64], limit: int) -> NDArray[np.bool_]:

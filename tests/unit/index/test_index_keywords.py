@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import threading
 from contextlib import closing
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from tests.soak import rounds
 from tests.unit.index.index_rows import HOME, Rows
 
-from hermes_digup.index import Database, folder_filter, keywords
+from hermes_digup.index import Database, folder_filter, keywords, postings
 from hermes_digup.index.owners import read_owners
 from hermes_digup.index.postings import Postings
 
@@ -45,8 +46,10 @@ def index(tmp_path_factory):
     return path
 
 
-def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(index, monkeypatch):
-    scored, best = [], keywords._best
+@pytest.mark.parametrize("known", [False, True])  # what the words that are asked for again score
+def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(index, monkeypatch, known):
+    monkeypatch.setattr(postings, "_FEW_ROWS", 10 if known else 10 * ROWS)
+    scored, best, added_up = [], keywords._best, 0
     monkeypatch.setattr(keywords, "_best", lambda *asked: scored.append(asked[3:]) or best(*asked))
     chance = random.Random(9)
     with closing(Database(index)) as database, closing(sqlite3.connect(index)) as plain:
@@ -59,7 +62,11 @@ def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(in
             rows = PLAIN.format(snippet="", inside=numbers[folder], limit=limit)
             wanted = plain.execute(rows, (match,)).fetchall()
 
-            found = database.keyword_rows(patterns, limit, folder_filter(folder, HOME))
+            for _ in range(3 if known else 1):
+                before = len(scored)
+                found = database.keyword_rows(patterns, limit, folder_filter(folder, HOME))
+                scoring_ended()
+            added_up += len(scored) == before
             covered = database.files_matching(patterns, {row.file for row in found})
 
             assert [(row.file, row.segment) for row in found] == wanted, match
@@ -72,8 +79,33 @@ def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(in
                 plainly = {file for (file,) in plain.execute(COVERED, (pattern,))}
                 assert files == plainly & {row.file for row in found}, pattern
 
-    assert sum(some != () for some in scored) > 60
-    assert len(scored) > rounds(220, 2200)  # when too few were promising, others are scored too
+    if known:
+        assert added_up > rounds(180, 1800)
+    else:
+        assert not added_up
+        assert sum(some != () for some in scored) > 60
+        assert len(scored) > rounds(220, 2200)  # when too few were promising, others are scored too
+
+
+def test_closing_ends_what_is_scored_for_the_next_time(index, monkeypatch):
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT count(*) FROM n"
+    monkeypatch.setattr(Postings, "score", lambda _, connection, __: connection.execute(endless).fetchone())
+    database = Database(index)
+    for _ in range(2):
+        database.keyword_rows(['"ban"'], 1000, None)
+    assert [thread.name for thread in threading.enumerate()].count("words") == 1
+
+    database.close()
+
+    assert scoring_ended()
+
+
+def scoring_ended():
+    """Waits for what is scored in the background."""
+    for thread in threading.enumerate():
+        if thread.name == "words":
+            thread.join(60)
+    return not any(thread.name == "words" for thread in threading.enumerate())
 
 
 def some_patterns(chance):
@@ -101,14 +133,14 @@ def test_rows_of_words_are_kept_as_far_as_there_is_room(index):
         connection.set_trace_callback(
             lambda sql: asked.append(sql) if sql.startswith("SELECT group_concat") else None
         )
-        postings = Postings(kept_bytes=24 * ROWS)
-        first = postings.of(connection, '"ban"')
+        known = Postings(kept_bytes=24 * ROWS)
+        first = known.of(connection, '"ban"')
         for expression in ('"ban"', '"baring"', '"best"', '"ban"'):
-            postings.of(connection, expression)
+            known.of(connection, expression)
 
         assert len(asked) == 3
-        assert postings.of(connection, '"ban"').tolist() == first.tolist() == sorted(first)
-        assert postings.of(connection, '"nowhere"').tolist() == []
+        assert known.of(connection, '"ban"').tolist() == first.tolist() == sorted(first)
+        assert known.of(connection, '"nowhere"').tolist() == []
 
         tight = Postings(kept_bytes=8)
         for _ in range(2):
