@@ -48,6 +48,7 @@ KIND_WORDS = {
     "video": "video videos film films movie movies mp4 mov clip",
 }
 ALL_KINDS = frozenset({"all", "any", "*", "everything", "file", "files"})
+LONGEST_NAME = 4096  # macOS takes paths of 1,024 bytes
 YES, NO = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
 
 
@@ -72,8 +73,7 @@ def understand(definition: Definition, given: Mapping[str, Any]) -> Understood:
     notes: list[str] = []
     values: dict[str, Any] = {}
     for name, value in _by_own_names(properties, given, notes).items():
-        if value is not None:
-            values[name] = _meant(name, value, properties[name], notes)
+        values[name] = _meant(name, value, properties[name], notes)
     missing = [name for name in definition.input_schema().get("required", []) if not values.get(name)]
     if missing:
         about = properties[missing[0]]["description"]
@@ -87,9 +87,10 @@ def understand(definition: Definition, given: Mapping[str, Any]) -> Understood:
 def _by_own_names(
     properties: Mapping[str, Any], given: Mapping[str, Any], notes: list[str]
 ) -> dict[str, Any]:
-    named = {name: value for name, value in given.items() if name in properties}
-    for name, value in given.items():
-        if name in properties or value in (None, "", [], {}):
+    filled = {name: value for name, value in given.items() if value not in (None, "", [], {})}
+    named = {name: value for name, value in filled.items() if name in properties}
+    for name, value in filled.items():
+        if name in properties:
             continue
         own = _own_name(name, properties, named)
         if own is None:
@@ -105,7 +106,7 @@ def _by_own_names(
 def _own_name(name: str, properties: Mapping[str, Any], taken: Mapping[str, Any]) -> str | None:
     """The tool's own word for an argument: a known other name, or one that is nearly the same."""
     plain = name.strip().lower().replace("-", "_")
-    free = [each for each in properties if taken.get(each) is None]
+    free = [each for each in properties if each not in taken]
     for own in free:
         if plain == own or plain in OTHER_NAMES.get(own, ()):
             return own
@@ -121,7 +122,12 @@ def _meant(name: str, value: Any, schema: Mapping[str, Any], notes: list[str]) -
         return _truth(name, value)
     if kind == "array":
         return _kinds(value, notes)
-    return _words(name, value, notes)
+    text = _words(name, value, notes)
+    if name != "query" and len(text) > LONGEST_NAME:
+        raise NotUnderstoodError(
+            f"{name} has {len(text)} characters: no path, name or id is that long. Copy it from a hit."
+        )
+    return text
 
 
 def _whole(name: str, value: Any, schema: Mapping[str, Any], notes: list[str]) -> int:
@@ -187,7 +193,7 @@ def _listed(value: Any) -> list[Any]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = value.strip("[] ")
     if isinstance(value, str):
         return [each.strip(" '\"") for each in value.replace(";", ",").split(",") if each.strip(" '\"")]

@@ -139,7 +139,9 @@ def _others(states: Iterable[tuple[str, int]]) -> str:
 
 def _embedding(answer: StatusAnswer) -> list[str]:
     facts = answer.embedding
-    if facts is None or facts.state == "not_set":
+    if facts is None:
+        return []
+    if facts.state == "not_set":
         return ["model server: none set (DIGUP_EMBED_URL)"]
     if facts.state == "failing":
         since = f" since {facts.since}" if facts.since else ""

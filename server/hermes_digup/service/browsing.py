@@ -38,7 +38,7 @@ def browse_files(opened: Opened, request: BrowseRequest) -> BrowseAnswer:
         files, count = corner.database.browse(
             kinds=request.kinds,
             folder=folder_filter(request.folder, snapshot.home),
-            name_contains=request.name_contains or None,
+            name_contains=request.name_contains.strip("*") or None,  # *.pdf means the same
             limit=request.offset + request.limit if len(opened.snapshots) > 1 else request.limit,
             offset=0 if len(opened.snapshots) > 1 else request.offset,
         )

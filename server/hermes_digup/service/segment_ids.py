@@ -33,7 +33,7 @@ class SegmentId:
 
 def parse_segment_id(text: str) -> SegmentId | None:
     """The id in this text, also one in quotes or brackets; None when it is none."""
-    match = _FORM.match(text.strip().strip("`'\"<>[]() ").removeprefix("id="))
+    match = _FORM.match(text.strip().strip("`'\"<>[]() ").removeprefix("id=").removeprefix("id "))
     if not match:
         return None
     return SegmentId(match["machine"], match["code"] == "c", int(match["number"]), match["digest"])

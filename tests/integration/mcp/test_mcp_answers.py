@@ -96,6 +96,16 @@ async def test_a_listing_is_paged_to_its_end_without_repetition(pi, serve) -> No
     assert len(seen) == page["total"] == len(set(seen))
 
 
+async def test_a_star_before_or_after_a_part_of_a_name_means_anything(pi, serve) -> None:
+    async with serve(pi) as client:
+        plain, starred = [
+            await ask(client, "browse_files", name_contains=name) for name in (".pdf", "*.pdf*")
+        ]
+
+    assert starred == plain
+    assert {file["kind"] for file in plain["files"]} == {"pdf"}
+
+
 async def test_a_file_is_paged_to_its_end_as_one_text(pi, serve) -> None:
     async with serve(pi) as client:
         found = await ask(client, "search_files", query="coffee machine manual")
@@ -133,6 +143,15 @@ async def test_status_says_what_there_is_and_how_it_is_searched(pi, serve) -> No
     assert source["code"]["by_kind"].keys() == {"code"}
     assert status["embedding"]["state"] == "not_set"
     assert "words alone" in status["searches"]
+
+
+async def test_a_status_that_was_asked_for_in_a_wrong_way_claims_nothing(pi, serve) -> None:
+    async with serve(pi) as client:
+        result = await client.call_tool("index_status", {"verbose": True})
+
+    assert result.content[0].text == (
+        "invalid_argument: verbose is no argument. Valid: none. Call again without it."
+    )
 
 
 @pytest.mark.parametrize(

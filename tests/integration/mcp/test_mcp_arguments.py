@@ -38,6 +38,8 @@ def understood(tool: str, **given: Any) -> tuple[dict[str, Any], list[str]]:
         ("search_files", {"query": "x", "foldr": "~/Tax"}, "folder", "~/Tax"),
         ("search_files", {"query": "x", "path": "~/Tax"}, "folder", "~/Tax"),
         ("search_files", {"q": "x"}, "query", "x"),
+        ("search_files", {"query": "", "q": "x"}, "query", "x"),
+        ("search_files", {"query": "x", "kinds": "[" * 200_000}, "kinds", []),
         ("search_files", {"query": ["a", "b"]}, "query", "a b"),
         ("search_files", {"query": 2025}, "query", "2025"),
         ("search_files", {"query": "x", "reason": ""}, "query", "x"),
@@ -87,6 +89,7 @@ def test_what_needs_no_putting_right_is_not_noted() -> None:
         ("search_files", {"query": "x", "after": "2024-01-01"}, "after"),
         ("read_passage", {"segment_id": ["a", "b"]}, "segment_id"),
         ("read_file", {"path": "/a", "code": "perhaps"}, "code"),
+        ("read_file", {"path": "/" * 1_000_000}, "path"),
         ("index_status", {"verbose": True}, "verbose"),
     ],
 )

@@ -14,7 +14,7 @@ PASSAGE = Passage(
 )
 
 
-@pytest.mark.parametrize("written", ["{}", " {} ", "`{}`", '"{}"', "id={}", "<{}>"])
+@pytest.mark.parametrize("written", ["{}", " {} ", "`{}`", '"{}"', "id={}", "id {}", "<{}>"])
 def test_an_id_is_read_back_however_it_is_quoted(written: str) -> None:
     for is_code in (False, True):
         given = SegmentId("mac-book.2", is_code, 1432, "7f3a9c01de")
