@@ -142,6 +142,8 @@ def _run(*arguments: str, capture: bool = False) -> subprocess.CompletedProcess[
     """Runs the deployed command as its host would: with that host's home, and nothing else of ours."""
     environment = {"HOME": str(AGENT), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
     environment |= {name: os.environ[name] for name in ("TERM", "COLUMNS", "NO_COLOR") if name in os.environ}
+    if sys.stdout.isatty():
+        environment["FORCE_COLOR"] = "1"  # what is read and passed on is folded, too
     return subprocess.run(
         [str(COMMAND), *arguments], env=environment, capture_output=capture, text=True, check=False
     )

@@ -12,13 +12,18 @@ from docs import pictures
 ROOT = Path(__file__).parents[2]
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
 ROWS = """
-        OK    mac-mini    file for the agents  {place}/.demo/mac-mini/.config/embedding-server.env
-                            0600
-        OK    raspberrypi MCP server          all tools after 7 ms
-        OK    raspberrypi last synced, macbook  {age} ago
-        FAIL  raspberrypi model server        The model server refuses connections at
-                            (http://127.0.0.1:{port})
-                            fix: Wake that host.
+        mac-mini
+          SKIP  address for the agents
+          OK    file for the agents
+                {place}/.demo/mac-mini/.config/embedding-server.env 0600
+
+        raspberrypi
+          OK    MCP server              all tools after 7 ms
+          OK    query vectors, macbook, code
+                {age} ago
+          FAIL  model server            The model server refuses connections
+                                        at (http://127.0.0.1:{port})
+                fix: Wake that host.
 
         3 ok, 0 warned, 1 failed, 0 skipped
 """
@@ -27,11 +32,14 @@ ROWS = """
 def test_rows_of_any_width_are_folded_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "VARYING", [("(/p|/a long/way)/.demo", "/…"), *pictures.VARYING[1:]])
     here = ROWS.format(place="/p", age="less than a minute", port=8000)
-    there = ROWS.format(place="/a long/way", age="17 hours", port=33081).replace(
-        " 7 ms", "\n" + " " * 28 + "12345 ms"
+    there = (
+        ROWS.format(place="/a long/way", age="17 hours", port=33081)
+        .replace(" 7 ms", "\n" + " " * 40 + "12345 ms")
+        .replace(" 0600", "\n" + " " * 16 + "0600")
     )
     assert pictures.normalised(here) == pictures.normalised(there)
-    assert "\n" + " " * 28 + "fix: Wake that host.\n\n" in pictures.normalised(there)
+    assert "\n" + " " * 16 + "fix: Wake that host.\n\n" in pictures.normalised(there)
+    assert "  SKIP  address for the agents\n" in pictures.normalised(there)
 
 
 def test_a_part_that_is_no_longer_printed_is_a_fault() -> None:
@@ -43,6 +51,13 @@ def test_a_part_that_is_no_longer_printed_is_a_fault() -> None:
     ]
     with pytest.raises(SystemExit, match="six"):
         pictures.excerpt(told, (("six", "five"),))
+
+
+def test_a_line_that_the_terminal_would_break_is_not_shown() -> None:
+    fits = "one " * (pictures.COLUMNS // 4)
+    assert [line.plain for line in pictures.excerpt(fits, (("one", "two"),))] == [fits]
+    with pytest.raises(SystemExit, match="so show another: one"):
+        pictures.excerpt(f"{fits}!", (("one", "two"),))
 
 
 def test_the_readme_shows_every_picture_and_says_it_in_words() -> None:

@@ -66,7 +66,7 @@ class Index:
         self, folder: Path, *, home: str, model: Model | None = None, source: str | None = None
     ) -> None:
         self.folder, self.home, self._model = folder, home.rstrip("/"), model
-        self._source = source or (f"double/{model.name}@0000000 vectors1" if model else None)
+        self._source = source or (f"{model.name} in place of embeddinggemma-2" if model else None)
         self._open: dict[str, sqlite3.Connection] = {}
         folder.mkdir(parents=True, exist_ok=True)
         self.database("index.sqlite")

@@ -91,7 +91,7 @@ def test_the_doctor_names_what_is_broken_and_a_host_that_is_away(site: Site, tmp
     assert failed == {"raspberrypi: model server", "mac-mini: file for the agents"}, ran.text
     assert {row for row in rows if row.startswith("macbook")} == {"macbook: host"}
     assert "fix: ansible-playbook site.yml --limit mac-mini" in ran.text
-    table = ran.text[ran.text.index("level host") : ran.text.index("Let the exit code")]
+    table = ran.text[ran.text.index("Doctor | Show the table") : ran.text.index("Let the exit code")]
     assert [line for line in table.splitlines() if len(line) > 80 and " " in line.strip()] == []
 
 
