@@ -54,9 +54,7 @@ class Printer:
         for file in answer.files:
             size = readable_size(file.size_bytes)
             where = f"   # on {file.machine}" if "," in machines else ""
-            self._console.print(
-                Text(f"{file.modified:<10}  {file.kind:<10}  {size:>9}  {file.path}{where}"), soft_wrap=True
-            )
+            self._whole(f"{file.modified:<10}  {file.kind:<10}  {size:>9}  {file.path}{where}")
         if answer.files:
             more = f"; more with --offset {answer.next_offset}" if answer.next_offset is not None else ""
             self._line(f"{len(answer.files)} of {answer.total} files on {machines}{more}", "dim")
@@ -65,16 +63,16 @@ class Printer:
     def passage(self, answer: PassageAnswer) -> None:
         if answer.text:
             place = f", {answer.place}" if answer.place else ""
-            self._line(f"{answer.path}{place} (on {answer.machine})", "bold")
-            self._text(answer.text)
+            self._whole(f"{answer.path}{place} (on {answer.machine})", "bold")
+            self._whole(answer.text)
         if answer.text and (answer.more_before or answer.more_after):
             self._line("There is more around it: --context 1 to 3", "dim")
         self._notes(answer)
 
     def file(self, answer: FileAnswer) -> None:
         if answer.text:
-            self._line(f"{answer.path} (on {answer.machine})", "bold")
-            self._text(answer.text)
+            self._whole(f"{answer.path} (on {answer.machine})", "bold")
+            self._whole(answer.text)
         if answer.next_offset is not None:
             self._line(f"More with --offset {answer.next_offset} (of {answer.total_chars} characters)", "dim")
         self._notes(answer)
@@ -100,14 +98,14 @@ class Printer:
         self._unpadded(table)
 
     def report(self, report: Report) -> None:
-        """Doctor's lines: state, check, detail; the fix below."""
-        table = _plain_table()
+        """Doctor's lines: state, check, detail; the fix below, with the whole width for the command in it."""
+        checks = max(len(row.check) for row in report.rows)
         for row in report.rows:
-            detail = Text(row.detail)
+            table = _plain_table(4, checks)
+            table.add_row(Text(row.state, STATE_STYLES[row.state]), Text(row.check), Text(row.detail))
+            self._unpadded(table)
             if row.fix:
-                detail.append(f"\nfix: {row.fix}", "italic")
-            table.add_row(Text(row.state, STATE_STYLES[row.state]), Text(row.check), detail)
-        self._unpadded(table)
+                self._unpadded(Padding(Text(f"fix: {row.fix}", "italic"), (0, 0, 0, 6), expand=False))
         self._line(report.verdict, "bold")
 
     def _hit(self, number: int, hit: FoundPassage) -> None:
@@ -121,8 +119,8 @@ class Printer:
         self._below(Text(" · ".join(each for each in facts if each), "dim"))
         if hit.excerpt:
             self._below(_marked(hit.excerpt))
-        self._console.print(Text(f"   {_open_line(hit)}", "cyan"), soft_wrap=True)
-        self._console.print(Text(f"   id {hit.segment_id}", "dim"), soft_wrap=True)
+        self._whole(f"   {_open_line(hit)}", "cyan")
+        self._whole(f"   id {hit.segment_id}", "dim")
 
     def _source(self, source: SourceFacts) -> None:
         if not source.usable:
@@ -157,9 +155,9 @@ class Printer:
     def _line(self, text: str, style: str = "") -> None:
         self._console.print(Text(text, style))
 
-    def _text(self, text: str) -> None:
-        """A passage as it is: lines are the file's own and are not folded."""
-        self._console.print(Text(text), soft_wrap=True)
+    def _whole(self, text: str, style: str = "") -> None:
+        """A path or a passage as it is: its lines are not folded, as people copy them."""
+        self._console.print(Text(text, style), soft_wrap=True)
 
     def _below(self, text: Text) -> None:
         self._unpadded(Padding(text, (0, 0, 0, 3), expand=False))
@@ -187,11 +185,14 @@ class _OpenConsole(Console):
         raise BrokenPipeError
 
 
-def _plain_table() -> Table:
-    """A table without lines, whose cells are folded and never cut: what a person copies must be whole."""
+def _plain_table(first: int | None = None, second: int | None = None) -> Table:
+    """A table without lines, whose cells are folded and never cut: what a person copies must be whole.
+
+    Its first two columns are at least so wide.
+    """
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for _ in range(3):
-        table.add_column(overflow="fold")
+    for least in (first, second, None):
+        table.add_column(overflow="fold", min_width=least)
     return table
 
 
