@@ -155,8 +155,8 @@ class Database:
             rows = [self._postings.of(connection, each) for each in patterns]
             scores = self._postings.scores(connection, patterns)
             found = best_rows(connection, Sought(patterns, rows, scores, self._texts, inside), limit)
-        if again and self._scoring.acquire(blocking=False):
-            threading.Thread(target=self._score, args=(again,), name="words", daemon=True).start()
+        if again:
+            self._score_later(again)
         return owners.of(found)
 
     def files_matching(self, patterns: Sequence[str], files: Collection[int]) -> list[set[int]]:
@@ -254,8 +254,16 @@ class Database:
         with self._connections.one() as connection:
             return listing.samples(connection, count, is_code=self.is_code)
 
+    def _score_later(self, expressions: Sequence[str]) -> None:
+        """Scores what was asked for again, for the next time; nobody waits for it, or needs it."""
+        if self._scoring.acquire(blocking=False):
+            try:
+                threading.Thread(target=self._score, args=(expressions,), name="words", daemon=True).start()
+            except RuntimeError:  # no more threads, or no memory for one
+                self._scoring.release()
+
     def _score(self, expressions: Sequence[str]) -> None:
-        """Scores what was asked for again, for the next time. Nobody waits for it; ends early when closed."""
+        """Has scores made until all are or this is closed."""
         try:
             with (
                 suppress(DigupError),

@@ -105,10 +105,10 @@ def pack_vectors(database: Path, out: Path) -> None:
             passed_over += batch.passed_over
         columns, owners = by_name(np.concatenate(tables)), read_owners(connection)
         counts = _Counts(len(columns["file"]), passed_over, len(owners.files))
-        layout = _layout(counts)
+        layout, values = _layout(counts), columns | owners._asdict()
         for name, kind in (_COLUMN_TYPES | _SEGMENT_TYPES).items():
             _pad(stream, layout.starts[name])
-            stream.write((columns | owners._asdict())[name].astype(kind).tobytes())
+            stream.write(values[name].astype(kind).tobytes())
         _pad(stream, layout.size)
         _seal(stream, _header(database, counts, checksum), layout)
 

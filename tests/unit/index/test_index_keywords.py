@@ -100,6 +100,18 @@ def test_closing_ends_what_is_scored_for_the_next_time(index, monkeypatch):
     assert scoring_ended()
 
 
+def test_where_no_thread_can_start_words_are_found_all_the_same(index, monkeypatch):
+    monkeypatch.setattr(threading.Thread, "start", fails)
+    with closing(Database(index)) as database:
+        answers = [database.keyword_rows(['"ban"'], 1000, None) for _ in range(3)]
+
+    assert answers[0] == answers[1] == answers[2] != []
+
+
+def fails(_):
+    raise RuntimeError("can't start new thread")
+
+
 def scoring_ended():
     """Waits for what is scored in the background."""
     for thread in threading.enumerate():
