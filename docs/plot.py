@@ -24,10 +24,10 @@ HEAD = """\
   .left {{ text-anchor: end }} .middle {{ text-anchor: middle }}
   .title {{ font-size: 15px; font-weight: 600 }} .soft {{ fill: #57606a; font-size: 12px }}
   .page {{ fill: #ffffff }} .line {{ stroke: #d0d7de }}
-  .bar0 {{ fill: #0a53a8 }} .bar1 {{ fill: #8c959f }} .bar2 {{ fill: #d0d7de }}
+  .bar0 {{ fill: #0a53a8 }} .bar1 {{ fill: #79b8ff }} .bar2 {{ fill: #8c959f }} .bar3 {{ fill: #d0d7de }}
   @media (prefers-color-scheme: dark) {{
     text {{ fill: #e6edf3 }} .soft {{ fill: #9198a1 }} .page {{ fill: #0d1117 }} .line {{ stroke: #30363d }}
-    .bar0 {{ fill: #79b8ff }} .bar1 {{ fill: #9198a1 }} .bar2 {{ fill: #484f58 }}
+    .bar0 {{ fill: #79b8ff }} .bar1 {{ fill: #2f6fb5 }} .bar2 {{ fill: #9198a1 }} .bar3 {{ fill: #484f58 }}
   }}
 </style>
 <rect class="page" width="{width}" height="{height}" rx="10"/>"""
@@ -68,7 +68,7 @@ def drawn(text: str) -> str:
         lines.append(f'<text class="soft middle" x="{x}" y="{y + 14}">{value}</text>')
     head = HEAD.format(width=LEFT + LENGTH + RIGHT, height=y + 30, title=escape(title))
     legend = [f'<text class="title" x="20" y="28">{escape(title)}</text>']
-    x = LEFT
+    x = 20
     for number, name in enumerate(names):
         legend.append(f'<rect class="bar{number}" x="{x}" y="44" width="12" height="12"/>')
         legend.append(f'<text x="{x + 18}" y="55">{escape(name)}</text>')

@@ -23,7 +23,7 @@ from tests.bench.measure import Line, at_most, machine, table
 from tests.bench.pi import Pi
 
 PARTS = ("scoring", "words", "whole", "servers", "peers")
-MIDDLE = 62_000
+MIDDLE, LARGE = 62_000, 250_000
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", nargs="?", type=Path, default=cache / "hermes-digup" / "bench")
-    parser.add_argument("--sizes", default=f"5000,{MIDDLE},250000")
+    parser.add_argument("--sizes", default=f"5000,{MIDDLE},{LARGE}")
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--rounds", type=int, default=9)
     args = parser.parse_args()
@@ -44,7 +44,7 @@ def main() -> None:
     took: dict[int, dict[str, float]] = {}
     for size, index in indexes.items():
         if "scoring" in wanted:
-            lines += searching.scoring(index, args.rounds)
+            lines += searching.scoring(index, args.rounds, goals=size == LARGE)
         if "words" in wanted and size == MIDDLE:
             lines += searching.words(index, args.rounds // 2)
         if "whole" in wanted:

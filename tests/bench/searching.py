@@ -42,7 +42,7 @@ def a_query() -> np.ndarray:
     return unit_vectors(np.random.default_rng(99), 1)[0]
 
 
-def scoring(index: Path, rounds: int) -> list[Line]:
+def scoring(index: Path, rounds: int, *, goals: bool) -> list[Line]:
     """All vectors, one thread: with NumKong's wheel, and without."""
     matrix, query = mapped(index), a_query()
 
@@ -58,10 +58,16 @@ def scoring(index: Path, rounds: int) -> list[Line]:
         for each in (kernel.NUMKONG, kernel.NUMPY)
     )
     part = f"{len(matrix):,} vectors"
+    figures = [
+        ("with NumKong", took["numkong"] / took[READ], 2.6),
+        ("without", took["numpy"] / took[READ], 5),
+    ]
     return [
         Line(part, "plain read of their float16 bytes", f"{took[READ] * 1e3:.1f} ms"),
-        at_most(part, "scores, one thread, with NumKong", took["numkong"] / took[READ], 2.6, "x read"),
-        at_most(part, "scores, one thread, without", took["numpy"] / took[READ], 5, "x read"),
+        *(
+            figure(part, f"scores, one thread, {how}", value, goal if goals else None)
+            for how, value, goal in figures
+        ),
         Line(part, "largest error of a score", f"{worst:.1e}", "<= 5e-07", worst <= 5e-7),
     ]
 
@@ -144,14 +150,19 @@ def whole(index: Path, rounds: int, *, goals: bool) -> tuple[list[Line], dict[st
             again[name] = asked[name] / asked[READ]
     lines = []
     for name in questions:
-        value, goal = took[name] / took[READ], WHOLE_GOALS.get(name)
-        what = f"whole search, {name}"
-        if goals and goal:
-            lines.append(at_most(part, what, value, goal, "x read"))
-        else:
-            lines.append(Line(part, what, f"{value:.2f} x read"))
-        lines.append(Line(part, f"{what}, asked again", f"{again[name]:.2f} x read"))
+        what, goal = f"whole search, {name}", WHOLE_GOALS.get(name) if goals else None
+        lines.append(figure(part, what, took[name] / took[READ], goal))
+        lines.append(figure(part, f"{what}, asked again", again[name], None))
     return lines, took
+
+
+def figure(part: str, what: str, value: float, goal: float | None) -> Line:
+    """A figure in readings of the vectors, with its goal where it has one."""
+    return (
+        Line(part, what, f"{value:.2f} x read")
+        if goal is None
+        else at_most(part, what, value, goal, "x read")
+    )
 
 
 def count_of(index: Path) -> int:
