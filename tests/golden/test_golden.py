@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 
 import pytest
 from tests.golden import run
 from tests.golden.run import HERE, golden_files, judge
+
+from hermes_digup.index import postings
 
 FILES = golden_files(HERE)
 NEWEST = "pysqlite3"
@@ -20,6 +23,24 @@ def test_every_case_agrees_with_digup(path):
 
     assert verdict.mismatches == 0, str(verdict)
     assert verdict.cases > 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.name.partition(".")[0] for path in FILES])
+def test_every_case_agrees_when_its_words_were_asked_for_before(path, monkeypatch):
+    answer = run._answer
+
+    def third_answer(database, query):
+        for _ in range(2):
+            answer(database, query)
+            for thread in threading.enumerate():
+                if thread.name == "words":
+                    thread.join()
+        return answer(database, query)
+
+    monkeypatch.setattr(run, "_answer", third_answer)
+    monkeypatch.setattr(postings, "_FEW_ROWS", 3)  # of these small indexes
+
+    assert judge(path, ways=("opened",)).mismatches == 0
 
 
 @pytest.mark.timeout(1200)
