@@ -6,6 +6,7 @@ Kept while there is little of it: an agent asks again in other words, of which s
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ BM25: Final = "bm25(fts, 3.0, 1.0)"
 
 _KEPT_BYTES: Final = 8 << 20  # of rows, and as much of scores
 _SCORE_BYTES: Final = 8
+_ENTRY_BYTES: Final = 512  # that keeping an expression takes besides: words that match nothing count, too
 _FEW_ROWS: Final = 1000  # are scored as quickly as looked up
 _ROWS: Final = "SELECT group_concat(rowid) FROM fts WHERE fts MATCH ?"
 _SCORES: Final = f"SELECT {BM25} FROM fts WHERE fts MATCH ? ORDER BY rowid"  # noqa: S608 - a constant
@@ -98,6 +100,10 @@ class _Kept:
             if expression in self._known:
                 return
             self._known[expression] = values
-            self._left -= values.nbytes
+            self._left -= _taken(expression, values)
             while self._left < 0:
-                self._left += self._known.popitem(last=False)[1].nbytes
+                self._left += _taken(*self._known.popitem(last=False))
+
+
+def _taken(expression: str, values: NDArray[Any]) -> int:
+    return values.nbytes + sys.getsizeof(expression) + _ENTRY_BYTES

@@ -161,6 +161,15 @@ def test_rows_of_words_are_kept_as_far_as_there_is_room(index):
         assert len(asked) == 6
 
 
+def test_words_that_match_nothing_take_room_too(index):
+    with closing(sqlite3.connect(index)) as connection:
+        known = Postings(kept_bytes=10_000)
+        for number in range(100):
+            known.of(connection, f'"nowhere{number}"')
+
+        assert 1 < len(known._rows._known) < 20
+
+
 def test_the_files_of_segments_are_known_in_any_order_and_for_none(tmp_path):
     path = tmp_path / "index.sqlite"
     with Rows(path) as rows:
