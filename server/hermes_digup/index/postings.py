@@ -20,7 +20,7 @@ from hermes_digup.index.door import askable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BM25: Final = "bm25(fts, 3.0, 1.0)"
+BM25: Final = "coalesce(bm25(fts, 3.0, 1.0), 0.0)"  # none where lengths of texts are damaged
 
 _KEPT_BYTES: Final = 8 << 20  # of rows, and as much of scores
 _SCORE_BYTES: Final = 8

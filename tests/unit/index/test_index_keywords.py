@@ -161,6 +161,21 @@ def test_rows_of_words_are_kept_as_far_as_there_is_room(index):
         assert len(asked) == 6
 
 
+def test_words_are_found_where_lengths_of_texts_are_damaged(tmp_path):
+    with Rows(tmp_path / "index.sqlite") as rows:
+        file = rows.file(f"{HOME}/a")
+        segments = [rows.segment(file, text="word") for _ in range(9)]
+    with closing(sqlite3.connect(rows.path)) as connection:
+        connection.execute("UPDATE fts_data SET block = x'0a000000' WHERE id = 1")  # ten texts, of no words
+        connection.execute("UPDATE fts_docsize SET sz = x'000000'")
+        connection.commit()
+
+    with closing(Database(rows.path)) as database:
+        found = database.keyword_rows(['"word"', '"none"'], 3, None)
+
+    assert [row.segment for row in found] == segments[:3]
+
+
 def test_words_that_match_nothing_take_room_too(index):
     with closing(sqlite3.connect(index)) as connection:
         known = Postings(kept_bytes=10_000)
