@@ -15,6 +15,7 @@ import numpy as np
 from hermes_digup.index.bundles import bundle
 from hermes_digup.index.door import askable
 from hermes_digup.index.postings import BM25
+from hermes_digup.index.sums import scores_add_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +61,7 @@ def best_rows(connection: sqlite3.Connection, sought: Sought, limit: int) -> lis
     score most, then those others that can still be among the best. Raises: sqlite3.Error.
     """
     if sought.scores is not None:
-        return _best_known(sought, sought.scores, limit)
+        return _best_known(connection, sought, sought.scores, limit)
     if sought.inside is None and sum(map(len, sought.rows)) <= limit:
         return [number for _, number in _best(connection, sought.patterns, limit)]
     rows = matching = _united(sought.rows)
@@ -84,15 +85,19 @@ def best_rows(connection: sqlite3.Connection, sought: Sought, limit: int) -> lis
     return [number for _, number in found]
 
 
-def _best_known(sought: Sought, scores: Sequence[NDArray[np.float64]], limit: int) -> list[int]:
+def _best_known(
+    connection: sqlite3.Connection, sought: Sought, scores: Sequence[NDArray[np.float64]], limit: int
+) -> list[int]:
     rows = _united(sought.rows)
     total = _sums(rows, sought.rows, scores)
     if sought.inside is not None:
         inside = sought.inside(rows)
         rows, total = rows[inside], total[inside]
     if len(total) > limit:
-        leading = total <= np.partition(total, limit - 1)[limit - 1]
+        leading = total <= np.partition(total, limit - 1)[limit - 1] + _ROUNDING
         rows, total = rows[leading], total[leading]
+    if not scores_add_up():
+        return [number for _, number in _best(connection, sought.patterns, limit, bundle(rows.tolist()))]
     best: list[int] = rows[np.argsort(total, kind="stable")][:limit].tolist()
     return best
 

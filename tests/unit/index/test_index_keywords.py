@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sqlite3
 import threading
@@ -12,9 +13,10 @@ import pytest
 from tests.soak import rounds
 from tests.unit.index.index_rows import HOME, Rows
 
-from hermes_digup.index import Database, folder_filter, keywords, postings
+from hermes_digup.index import Database, folder_filter, keywords, postings, sums
 from hermes_digup.index.owners import read_owners
 from hermes_digup.index.postings import Postings
+from hermes_digup.index.sums import scores_add_up
 
 ROWS, LIMITS, SHOWN = 7000, (1000, 100, 100), 20
 USUAL = (keywords._USUAL, 0.99)  # a guess that decides how fast an answer is, never what it is
@@ -46,11 +48,23 @@ def index(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("known", [False, True])  # what the words that are asked for again score
-def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(index, monkeypatch, known):
+KNOWN = {  # what the words that are asked for again score; and what SQLite then still has to
+    "unknown": (False, True),
+    "known": (True, True),
+    "known, of an FTS5 that sums otherwise": (True, False),
+}
+
+
+@pytest.mark.parametrize(("known", "add_up"), KNOWN.values(), ids=KNOWN)
+def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(
+    index, monkeypatch, known, add_up
+):
     monkeypatch.setattr(postings, "_FEW_ROWS", 10 if known else 10 * ROWS)
+    monkeypatch.setattr(keywords, "scores_add_up", lambda: add_up and scores_add_up())
     scored, best, added_up = [], keywords._best, 0
     monkeypatch.setattr(keywords, "_best", lambda *asked: scored.append(asked[3:]) or best(*asked))
+    summed, best_known = [], keywords._best_known
+    monkeypatch.setattr(keywords, "_best_known", lambda *asked: summed.append(asked) or best_known(*asked))
     chance = random.Random(9)
     with closing(Database(index)) as database, closing(sqlite3.connect(index)) as plain:
         numbers = {"": "", **{name: inside(plain, name) for name in "ab"}}
@@ -80,11 +94,18 @@ def test_two_hundred_random_questions_have_the_answers_of_the_plain_statement(in
                 assert files == plainly & {row.file for row in found}, pattern
 
     if known:
-        assert added_up > rounds(180, 1800)
+        assert len(summed) > rounds(180, 1800)
+        assert added_up > rounds(180, 1800) if keywords.scores_add_up() else not added_up
     else:
         assert not added_up
         assert sum(some != () for some in scored) > 60
         assert len(scored) > rounds(220, 2200)  # when too few were promising, others are scored too
+
+
+def test_a_sum_that_is_rounded_otherwise_is_noticed(monkeypatch):
+    monkeypatch.setattr(sums, "reduce", lambda _, scores: math.fsum(scores))
+
+    assert not sums.scores_add_up.__wrapped__()
 
 
 def test_closing_ends_what_is_scored_for_the_next_time(index, monkeypatch):
