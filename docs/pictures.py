@@ -3,7 +3,8 @@
 python docs/pictures.py    runs all three and draws them anew (make pictures)
 
 What differs from run to run is fixed, so that only another behaviour gives another picture: `.ci/run` draws
-them again and fails if one has changed.
+them again and fails if one has changed. Processors differ in the third decimal of `meaning`: the questions
+are such that this changes neither a digit that is shown nor which files reach 2.0.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ PICTURES = (
     ),
     Picture(
         "search",
-        'make ask Q="what did the designer charge for the booking page"',
-        ("make", "ask", "Q=what did the designer charge for the booking page"),
+        'make ask Q="what did Brightwater charge for the booking page"',
+        ("make", "ask", "Q=what did Brightwater charge for the booking page"),
         ((r"1\. ", r"make|$"),),
     ),
 )

@@ -21,7 +21,7 @@ class Question:
 QUESTIONS = (
     Question(
         "By meaning: the lease knows no apartment, and only its page 3 is about animals",
-        "may I keep a dog in my apartment",
+        "can I keep a dog in my apartment",
         "Documents/Flat/Lease agreement Harbour Street 14.pdf",
         "page",
         3,

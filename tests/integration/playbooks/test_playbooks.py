@@ -16,7 +16,7 @@ from tests.integration.asking import Asker
 from tests.integration.playbooks.conftest import SAMPLES, Site
 
 pytestmark = pytest.mark.timeout(900)
-QUESTION = "may I keep a dog in my apartment"
+QUESTION = "can I keep a dog in my apartment"
 NOTE = """path: Documents/Fresh note.txt
 kind: doc
 modified: 2026-03-01T09:00:00
