@@ -35,7 +35,7 @@ SAMPLES = frozenset({"QUESTION", "QUERY", "TEXTS"})
 NO_SENTENCE = re.compile(
     r"\\|\(\?|^[#/~]|^[a-z_]*$|^\S+$|^(Next: \S+|hermes-digup) \S+( \S+)?$"
     r"|\| (query|text): |unicode61|\b(jpg|mp[34]|docx|screenshots)\b"
-    r"|\b(SELECT|FROM|PRAGMA|CREATE|JOIN|AND|typeof)\b|\b[fst]\.id\b"
+    r"|\b(SELECT|INSERT|FROM|PRAGMA|CREATE|JOIN|AND|typeof)\b|\b[fst]\.id\b"
 )
 HOLE = "…"
 READ = (".py", ".yml")
