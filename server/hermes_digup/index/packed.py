@@ -134,10 +134,13 @@ def map_packed(path: Path, database: Path) -> Packed:
         return {name: np.frombuffer(content, kind, count, starts[name]) for name, kind in types.items()}
 
     matrix = np.frombuffer(content, "<f2", counts.vectors * DIMENSIONS, starts["matrix"])
+    owners = Owners(**mapped(_SEGMENT_TYPES, counts.segments))
+    if counts.segments and not 0 <= owners.order.min() <= owners.order.max() < counts.segments:
+        raise UnfitError("it orders segments that it does not hold")
     return Packed(
         rows_from(mapped(_COLUMN_TYPES, counts.vectors)),
         matrix.reshape(counts.vectors, DIMENSIONS),
-        Owners(**mapped(_SEGMENT_TYPES, counts.segments)),
+        owners,
         counts.passed_over,
         checksum,
     )

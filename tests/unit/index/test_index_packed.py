@@ -11,6 +11,7 @@ from tests.unit.index.index_rows import HOME, Rows, direction, small_index
 
 from hermes_digup.index import Database, pack_vectors, packed_name
 from hermes_digup.index.kernel import NUMKONG, NUMPY, Kernel, chosen, cosines, is_exact
+from hermes_digup.index.owners import read_owners
 
 
 @pytest.fixture
@@ -75,6 +76,21 @@ def test_any_changed_byte_is_noticed_and_the_rows_answer(packed, place):
 
     assert source == "rows"
     assert "is not used" in warning
+
+
+@pytest.mark.parametrize("beyond", [-99, 99])
+def test_a_file_that_points_outside_itself_is_not_used(packed, monkeypatch, beyond):
+    index, out = packed
+    monkeypatch.setattr(
+        "hermes_digup.index.packed.read_owners",
+        lambda connection: read_owners(connection)._replace(order=read_owners(connection).order + beyond),
+    )
+    pack_vectors(index, out)
+
+    source, warning = opened(index, out)
+
+    assert source == "rows"
+    assert "segments that it does not hold" in warning
 
 
 @pytest.mark.parametrize("change", [lambda c: c[:-1], lambda c: c + b"\0", lambda c: c[:100], lambda c: b""])
