@@ -70,6 +70,8 @@ from ansible.module_utils.omlx_serving import (
     quantised,
 )
 
+_RESTART_SECONDS = 120  # that oMLX may be away while it downloads
+
 
 def main():
     module = AnsibleModule(
@@ -96,7 +98,7 @@ def main():
 def present(module):
     """Have the model there, of the right type, pinned and loaded. Returns the module's result."""
     params = module.params
-    client = connect(params)
+    client = connect(params, _RESTART_SECONDS if params["task_id"] else 0)
     found = choose(client.models(), params["repo"], params["model"])
     if found is not None:
         check_kind(client, found)

@@ -137,11 +137,15 @@ def wait_for(condition, seconds, every=0.5):
 
 
 class OmlxClient:
-    """A logged-in admin. Login happens at the first call that needs it, and again after a session ended."""
+    """A logged-in admin. Login happens at the first call that needs it, and again after a session ended.
 
-    def __init__(self, base_url, main_key):
+    `patience`: seconds that reading waits for a server that went away, as one does that is restarted.
+    """
+
+    def __init__(self, base_url, main_key, patience=0):
         self.base_url = base_url
         self._main_key = main_key
+        self._patience = patience
         self._cookie = ""
 
     def health(self, timeout=5):
@@ -161,7 +165,7 @@ class OmlxClient:
     def login(self):
         """Open an admin session; a server with key checks off needs none."""
         answer = self._send(
-            "POST", "/admin/api/login", {"api_key": self._main_key, "remember": False}, {}, 15
+            "POST", "/admin/api/login", {"api_key": self._main_key, "remember": False}, {}, 15, repeat=True
         )
         if answer.status == 200 and answer.cookie:
             self._cookie = answer.cookie
@@ -202,9 +206,9 @@ class OmlxClient:
             answer = self._send(method, path, body, {"Cookie": self._cookie}, timeout)
         return answer
 
-    def _send(self, method, path, body, headers, timeout):
-        # Only reading is repeated: a write whose answer was lost may have been done.
-        attempts = 3 if method == "GET" else 1
+    def _send(self, method, path, body, headers, timeout, repeat=False):
+        # Only reading and logging in are repeated: a write whose answer was lost may have been done.
+        attempts = 3 if repeat or method == "GET" else 1
         for attempt in range(attempts):
             last = attempt == attempts - 1
             try:
@@ -216,6 +220,8 @@ class OmlxClient:
                 if last or answer.status not in _RETRIED:
                     return answer
             time.sleep(1)
+            if self._patience:
+                self.wait_until_up(self._patience)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _refused(self, what, answer):
@@ -270,26 +276,31 @@ def model_path(model_id, action):
     return "/admin/api/models/{0}/{1}".format(quote(model_id, safe=""), action)
 
 
-def connect(params):
-    """The client for a module's connection arguments, at the address that answers.
+def connect(params, patience=0):
+    """The client for a module's connection arguments, at the address that answers within `patience` seconds.
 
     Raises: OmlxError with the next step when oMLX isn't there or doesn't run.
     """
     install = discover(params["home"], params["base_dir"], params["port"], params["admin_key"])
-    client = first_answering(install)
-    if client is None:
+    found = []
+
+    def answers():
+        found[:] = [first_answering(install, patience)]
+        return found[0] is not None
+
+    if not wait_for(answers, patience):
         raise OmlxAwayError(
             "oMLX does not answer on port {0} of this Mac (base folder {1}). Start it, or set "
             "omlx_server_port or omlx_server_base_dir if it is somewhere "
             "else".format(install.port, install.base_dir)
         )
-    return client
+    return found[0]
 
 
-def first_answering(install):
+def first_answering(install, patience=0):
     """A client at the first local address where something answers /health, or None."""
     for url in loopback_urls(install.hosts, install.port):
-        client = OmlxClient(url, install.main_key)
+        client = OmlxClient(url, install.main_key, patience)
         if client.health() != "away":
             return client
     return None

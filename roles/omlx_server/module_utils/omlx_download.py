@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 
-from ansible.module_utils.omlx_client import OmlxAwayError, OmlxError
+from ansible.module_utils.omlx_client import OmlxError
 
 ACTIVE = ("pending", "downloading")
 _ALREADY_RUNNING = "already in progress"
 _EVERY_SECONDS = 2
-_AWAY_SECONDS = 120
 
 
 class Progress:
@@ -74,12 +73,7 @@ class Download:
 
         An older failure is not ours to report: this run has not tried yet.
         """
-        try:
-            tasks = self._client.tasks(self._repo)
-        except OmlxAwayError:
-            if not self._client.wait_until_up(_AWAY_SECONDS):
-                raise
-            tasks = self._client.tasks(self._repo)
+        tasks = self._client.tasks(self._repo)
         newest = tasks[-1] if tasks else None
         return newest if newest and (task_id or newest.get("status") in ACTIVE) else None
 

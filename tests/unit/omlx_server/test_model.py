@@ -111,6 +111,15 @@ def test_a_restart_in_the_middle_of_a_download_is_survived(mac: MacMaker) -> Non
     assert one.written().count(("POST", "/admin/api/hf/download")) == 2
 
 
+def test_a_server_that_is_away_between_two_looks_at_a_download_is_waited_for(mac: MacMaker) -> None:
+    one = mac(download_s=0.5)
+    first = one.model()
+    one.omlx.stop()
+    threading.Timer(1.5, one.omlx.start).start()
+    last = one.model(task_id=first["task_id"], wait_seconds=10)
+    assert last["loaded"], last
+
+
 def test_a_cancelled_download_is_said_and_tried_again_next_time(mac: MacMaker) -> None:
     one = mac(download_s=5.0)
     first = one.model()
