@@ -26,6 +26,7 @@ CONNECTION_ARGUMENTS = {
 }
 _MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _RETRIED = (502, 503)
+_LOGIN = "/admin/api/login"
 # Ansible reads all certificates anew for each call, a fifth of a second; without TLS an empty store does.
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
@@ -164,9 +165,7 @@ class OmlxClient:
 
     def login(self):
         """Open an admin session; a server with key checks off needs none."""
-        answer = self._send(
-            "POST", "/admin/api/login", {"api_key": self._main_key, "remember": False}, {}, 15, repeat=True
-        )
+        answer = self._send("POST", _LOGIN, {"api_key": self._main_key, "remember": False}, {}, 15)
         if answer.status == 200 and answer.cookie:
             self._cookie = answer.cookie
         elif answer.status == 400:
@@ -206,9 +205,9 @@ class OmlxClient:
             answer = self._send(method, path, body, {"Cookie": self._cookie}, timeout)
         return answer
 
-    def _send(self, method, path, body, headers, timeout, repeat=False):
+    def _send(self, method, path, body, headers, timeout):
         # Only reading and logging in are repeated: a write whose answer was lost may have been done.
-        attempts = 3 if repeat or method == "GET" else 1
+        attempts = 3 if method == "GET" or path == _LOGIN else 1
         for attempt in range(attempts):
             last = attempt == attempts - 1
             try:
