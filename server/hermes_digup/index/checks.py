@@ -15,6 +15,7 @@ from typing import Final
 from hermes_digup.errors import RefusedCopyError
 from hermes_digup.index.door import RESYNC, as_text, connect, reading
 from hermes_digup.index.plain_files import ordinary_file
+from hermes_digup.index.postings import BM25
 from hermes_digup.index.shapes import (
     FILE_COLUMNS,
     KNOWN_SCHEMA,
@@ -160,8 +161,7 @@ def try_queries(connection: sqlite3.Connection) -> None:
     for row in connection.execute(passages).fetchall():
         words = re.findall(r"\w+", passage_of(row).text or "")[:1]
         match = '"' + (words[0] if words else "a") + '"'
-        matching = "SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY bm25(fts, 3.0, 1.0) LIMIT 1"
-        for (number,) in connection.execute(matching, (match,)).fetchall():
-            marking = "SELECT snippet(fts, 1, '«', '»', '…', 12) FROM fts WHERE fts MATCH ? AND rowid = ?"
-            connection.execute(marking, (match, number)).fetchall()
+        # In order of bm25 it would score every row that holds the word: a second, if that is in most texts.
+        marking = f"SELECT {BM25}, snippet(fts, 1, '«', '»', '…', 12) FROM fts WHERE fts MATCH ? LIMIT 1"  # noqa: S608 - constants
+        connection.execute(marking, (match,)).fetchall()
     connection.execute(f"SELECT s.vec FROM segments s WHERE {IS_VECTOR} LIMIT 3").fetchall()  # noqa: S608 - constants only
