@@ -87,6 +87,8 @@ def reboot_in_mid_publish(net: Net) -> None:
     net.pi.run("rm /var/tmp/held")
     assert net.finds("heron umbrellas", "Heron.txt")
     assert net.end_of_sync() == 75, net.last_sync()
+    # The containers' names are served anew after a restart.
+    wait_for(lambda: net.laptop.run(f"getent hosts {net.pi.container}", check=False))
 
 
 def fill_the_disk(net: Net) -> None:
