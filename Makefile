@@ -15,7 +15,7 @@ demo: ## Deploy three demo hosts on this machine and search their files
 	@.venv/bin/python -m tests.demo show
 
 ask: ## Ask the demo's deployed server, e.g. make ask Q="where does the landlord talk about pets"
-	@.venv/bin/python -m tests.demo ask "$$Q"
+	@.venv/bin/python -m tests.demo ask -- "$$Q"
 
 demo-clean: ## Stop the demo and remove all of it
 	@if [ -d .demo ]; then .ci/bootstrap demo && .venv/bin/python -m tests.demo clean; fi

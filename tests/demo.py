@@ -152,7 +152,7 @@ def _run(*arguments: str, capture: bool = False) -> subprocess.CompletedProcess[
 def ask(question: str) -> int:
     started = _start_omlx()
     try:
-        return _run("search", question).returncode
+        return _run("search", "--", question).returncode
     finally:
         if started:
             _stop_omlx()

@@ -99,7 +99,8 @@ class Printer:
 
     def report(self, report: Report) -> None:
         """Doctor's lines: state, check, detail; the fix below, with the whole width for the command in it."""
-        checks = max(len(row.check) for row in report.rows)
+        longest = max((len(row.check) for row in report.rows), default=0)
+        checks = min(longest, self._console.width // 2)  # else the detail has no room, and is cut
         for row in report.rows:
             table = _plain_table(4, checks)
             table.add_row(Text(row.state, STATE_STYLES[row.state]), Text(row.check), Text(row.detail))
@@ -188,11 +189,11 @@ class _OpenConsole(Console):
 def _plain_table(first: int | None = None, second: int | None = None) -> Table:
     """A table without lines, whose cells are folded and never cut: what a person copies must be whole.
 
-    Its first two columns are at least so wide.
+    Its first two columns are so wide if that is given.
     """
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for least in (first, second, None):
-        table.add_column(overflow="fold", min_width=least)
+    for width in (first, second, None):
+        table.add_column(overflow="fold", width=width)
     return table
 
 

@@ -38,7 +38,7 @@ class Postings:
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
         self._rows, self._scores = _Kept(kept_bytes), _Kept(kept_bytes)
-        self._most_rows = kept_bytes // _SCORE_BYTES // 4  # of one expression: others have room, too
+        self._most_bytes = kept_bytes * 3 // 4  # of scores for one question: others have room, too
 
     def of(self, connection: sqlite3.Connection, expression: str) -> NDArray[np.int64]:
         """The numbers of all rows that match, ascending."""
@@ -69,14 +69,16 @@ class Postings:
         return scores
 
     def worth_scoring(self, expressions: Sequence[str]) -> list[str]:
-        """Those that were asked for before and match many rows, whose scores are not known yet."""
-        rows = [(each, self._rows.get(each)) for each in expressions]
+        """Those that were asked for before and match many rows, whose scores are not known yet.
+
+        Not one of them, if there is no room for the scores of all.
+        """
+        found = {each: self._rows.get(each) for each in expressions}
+        lengths = {each: len(rows) for each, rows in found.items() if rows is not None}
+        if _SCORE_BYTES * sum(lengths.values()) > self._most_bytes:
+            return []
         return [
-            each
-            for each, found in rows
-            if found is not None
-            and _FEW_ROWS < len(found) <= self._most_rows
-            and self._scores.get(each) is None
+            each for each, length in lengths.items() if length > _FEW_ROWS and self._scores.get(each) is None
         ]
 
 

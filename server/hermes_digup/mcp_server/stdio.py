@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from typing import Any, NoReturn
 
@@ -13,15 +14,15 @@ from mcp.server.stdio import stdio_server
 
 
 def serve_stdio(server: Server[Any]) -> NoReturn:
-    """Serves until standard input closes, then ends the process.
+    """Serves until standard input closes or Ctrl-C comes, then ends the process.
 
-    Worker threads may still be in the middle of a query; nothing needs their end, as all is read only, so the
-    process does not wait for them (the client waits about two seconds before it kills).
+    Threads may still be in the middle of a query, or of reading the next request; nothing needs their end, as
+    all is read only, so the process does not wait for them (the client waits about two seconds before it
+    kills).
     """
+    signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     try:
         anyio.run(_served, server)
-    except KeyboardInterrupt:
-        pass
     finally:
         logging.shutdown()
         sys.stderr.flush()

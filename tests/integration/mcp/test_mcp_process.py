@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import time
@@ -78,6 +79,15 @@ def test_the_server_leaves_when_standard_input_closes(pi) -> None:
 
         assert took_s < GONE_WITHIN_S
         assert pipes.process.returncode == 0
+
+
+def test_the_server_leaves_when_it_is_interrupted_from_the_keyboard(pi) -> None:
+    with started(pi) as pipes:
+        pipes.greet()
+
+        pipes.process.send_signal(signal.SIGINT)
+
+        assert pipes.process.wait(timeout=GONE_WITHIN_S) == 130
 
 
 def test_the_server_leaves_in_the_middle_of_a_query(pi) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
 from hermes_digup.cli.printing import Printer
@@ -29,6 +30,16 @@ def test_the_path_above_a_text_is_whole() -> None:
         f"{PATH} (on macbook)",
         "Animals.",
     ]
+
+
+@pytest.mark.parametrize("length", [1, 23, 60, 100])
+def test_no_word_of_a_detail_is_lost_beside_a_long_name(length: int) -> None:
+    printer, told = terminal()
+    detail = "match: mean cosine 1.0000 (lowest 0.9981), 10 passages of 10 files"
+    printer.report(Report((Row(f"query vectors, {'m' * length}", "ok", detail), Row("copy", "ok", detail))))
+    for word in detail.split():
+        assert told.getvalue().count(word) == 2 * detail.count(word), told.getvalue()
+    assert told.getvalue().count("m" * min(length, 20)) >= 1
 
 
 def test_the_command_that_mends_is_whole_and_details_are_folded_below_each_other() -> None:

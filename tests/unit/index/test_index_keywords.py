@@ -197,6 +197,15 @@ def test_words_are_found_where_lengths_of_texts_are_damaged(tmp_path):
     assert [row.segment for row in found] == segments[:3]
 
 
+def test_words_whose_scores_have_no_room_together_are_not_scored():
+    known = Postings(kept_bytes=100_000)
+    for word in "abc":
+        known._rows.put(word, np.arange(3500))
+
+    assert known.worth_scoring(["a", "new", "b"]) == ["a", "b"]
+    assert known.worth_scoring(["a", "b", "c"]) == []
+
+
 def test_words_that_match_nothing_take_room_too(index):
     with closing(sqlite3.connect(index)) as connection:
         known = Postings(kept_bytes=10_000)
