@@ -22,7 +22,7 @@ for sub in auth['sub_keys']:
 """
 # Its pattern does not match itself.
 HOLD_PUBLISHING = (
-    "until pid=$(pgrep -f 'digup[ ]publish'); do sleep 0.01; done; kill -STOP $pid; touch /var/tmp/held"
+    "until pid=$(pgrep -f 'digup[ ]publish') && kill -STOP $pid; do sleep 0.01; done; touch /var/tmp/held"
 )
 # A disk of its own for the copies, with room for a little more: not for another index.
 SMALL_DISK = """

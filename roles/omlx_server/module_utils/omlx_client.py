@@ -140,7 +140,8 @@ def wait_for(condition, seconds, every=0.5):
 class OmlxClient:
     """A logged-in admin. Login happens at the first call that needs it, and again after a session ended.
 
-    `patience`: seconds that reading and logging in wait for a server that went away, as one does that is restarted.
+    `patience`: seconds that reading and logging in wait for a server that went away, as one does that is
+    restarted.
     """
 
     def __init__(self, base_url, main_key, patience=0):
